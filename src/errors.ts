@@ -1,0 +1,81 @@
+/**
+ * Every error of retryline, by code. An error is recognised by its brand and code, never by `instanceof`: the ESM and
+ * the CJS build can both be loaded in one process, and then each has its own classes.
+ */
+
+const BRAND: unique symbol = Symbol.for('retryline.error') as never
+
+export type ErrorCode =
+  /** The configuration has problems; `problems` lists all of them. */
+  | 'RETRYLINE_CONFIG'
+  /** A topic is missing or set up in a way that would lose or block records; `problems` lists all, with the mends. */
+  | 'RETRYLINE_TOPICS'
+  /** Another consumer of this process already uses this group id. */
+  | 'RETRYLINE_GROUP_IN_USE'
+  /** The call does not fit the state of the consumer (started twice, used after stop). */
+  | 'RETRYLINE_STATE'
+  /** The broker could not be reached, or refused, while starting. */
+  | 'RETRYLINE_CONNECT'
+  /** A publish was rejected, timed out or was not acknowledged for every topic-partition. */
+  | 'RETRYLINE_PUBLISH'
+  /** The value could not be decoded, or does not fit its schema. */
+  | 'RETRYLINE_UNDECODABLE'
+  /** The handler did not settle within `handlerTimeout`. */
+  | 'RETRYLINE_HANDLER_TIMEOUT'
+  /** Thrown by a handler: try this record again later. */
+  | 'RETRYLINE_RETRYABLE'
+  /** Thrown by a handler: retrying cannot help. */
+  | 'RETRYLINE_NON_RETRYABLE'
+  /** The fake broker was asked for something it does not fake, or its clock cannot move. */
+  | 'RETRYLINE_TESTING'
+
+export class RetrylineError extends Error {
+  readonly code: ErrorCode
+  /** One line for each thing that is wrong: field, value and mend. Empty where the message says it all. */
+  readonly problems: readonly string[];
+  readonly [BRAND] = true
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; problems?: readonly string[] }) {
+    super(message, options && 'cause' in options ? { cause: options.cause } : undefined)
+    this.name = 'RetrylineError'
+    this.code = code
+    this.problems = options?.problems ?? []
+  }
+}
+
+/**
+ * Throw it from a handler (or give it as a `cause`) to have the record tried again later, whatever the built-in table
+ * says of the error behind it.
+ */
+export class RetryableError extends RetrylineError {
+  /** How long to wait at least, in ms; picks a longer tier of the schedule where there is one. */
+  readonly after: number | undefined
+
+  constructor(message: string, options?: { cause?: unknown; after?: number }) {
+    super('RETRYLINE_RETRYABLE', message, options)
+    this.name = 'RetryableError'
+    this.after = options?.after
+  }
+}
+
+/** Throw it from a handler (or give it as a `cause`) to send the record straight to the dead letter topic. */
+export class NonRetryableError extends RetrylineError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('RETRYLINE_NON_RETRYABLE', message, options)
+    this.name = 'NonRetryableError'
+  }
+}
+
+/** Whether `error` is one of ours, from whichever build; with `code`, whether it is that one. Never throws. */
+export function isRetrylineError(error: unknown, code?: ErrorCode): error is RetrylineError {
+  try {
+    return (
+      typeof error === 'object' &&
+      error !== null &&
+      (error as { [BRAND]?: unknown })[BRAND] === true &&
+      (code === undefined || (error as RetrylineError).code === code)
+    )
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * Time, as an argument. Nothing outside this folder may read a clock or set a timer (lint holds it), so that a test
+ * can move time by hand and so that a wall clock that jumps is dealt with in one place.
+ */
+
+export interface Timer {
+  /** Stops the timer; a no-op once it has fired or been cancelled. */
+  cancel(): void
+}
+
+export interface Clock {
+  /** Wall time in ms since the epoch. It may jump; only due times and header stamps use it. */
+  now(): number
+  /** Monotonic time in ms, for durations and deadlines. */
+  monotonic(): number
+  /**
+   * Calls `fn` once, `ms` from now (monotonic; longer than 2^31-1 ms is fine).
+   * `deadline` marks a timer that guards running work (a handler's time-out, a publish's time-out, a shutdown's): on a
+   * manual clock such a timer may fire while the work that it guards is still running; a plain `wait` may not.
+   */
+  after(ms: number, fn: () => void, purpose?: 'wait' | 'deadline'): Timer
+  /** Calls `fn` once, as soon as `now() >= time` (looks again where the wall clock has jumped). Never early. */
+  at(time: number, fn: () => void): Timer
+  /** Calls `fn` in a macrotask of its own, soon. */
+  soon(fn: () => void): Timer
+  /**
+   * Manual clocks only: counts a piece of work as busy until the returned function is called, so that moving time can
+   * wait for it. `label` names it in a report of what is stuck. Absent on the system clock, so that it costs nothing.
+   */
+  track?(label: () => string): () => void
+  /** Manual clocks only: runs `fn` as the body of a tracked piece of work, so that its own waits can be told apart. */
+  run?<T>(done: () => void, fn: () => T): T
+}
+
+/** Where a fake broker keeps its clock: `kafka[CLOCK]`. A registered symbol, so that ESM and CJS builds agree. */
+export const CLOCK: unique symbol = Symbol.for('retryline.clock') as never
+
+export function clockOf(kafka: unknown): Clock | undefined {
+  return (kafka as { [CLOCK]?: Clock } | null | undefined)?.[CLOCK]
+}
