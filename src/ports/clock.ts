@@ -24,12 +24,16 @@ export interface Clock {
   /** Calls `fn` in a macrotask of its own, soon. */
   soon(fn: () => void): Timer
   /**
-   * Manual clocks only: counts a piece of work as busy until the returned function is called, so that moving time can
-   * wait for it. `label` names it in a report of what is stuck. Absent on the system clock, so that it costs nothing.
+   * Manual clocks only: counts a piece of work as busy until `done()`, so that moving time can wait for it. `label`
+   * names it in the report of what is stuck. Absent on the system clock, so that it costs nothing.
    */
-  track?(label: () => string): () => void
-  /** Manual clocks only: runs `fn` as the body of a tracked piece of work, so that its own waits can be told apart. */
-  run?<T>(done: () => void, fn: () => T): T
+  track?(label: () => string): Work
+}
+
+export interface Work {
+  /** Runs `fn` as the body of this work, so that what it waits for (the manual clock, a held request) is known as its own. */
+  run<T>(fn: () => T): T
+  done(): void
 }
 
 /** Where a fake broker keeps its clock: `kafka[CLOCK]`. A registered symbol, so that ESM and CJS builds agree. */
