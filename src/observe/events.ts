@@ -1,0 +1,118 @@
+/**
+ * One union of everything that can be seen from outside. The same events reach metric hooks, `consumer.on()` and the
+ * log. Offsets are decimal text, times are ms: every event can be given to JSON.stringify. No event carries a payload.
+ */
+
+/** `main`, or the canonical delay of a retry tier (`1m`). */
+export type TierName = string
+
+export interface At {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: string
+}
+
+interface EventShapes {
+  /** A handler call has ended. `because` is the classifier's reason where it failed. */
+  attempt: At & {
+    tier: TierName
+    originalTopic: string
+    attempt: number
+    tryInAttempt: number
+    outcome: 'ok' | 'retry' | 'dead-letter' | 'again' | 'timeout'
+    because?: string
+    errorClass?: string
+    /** How long the handler took, ms. */
+    durationMs: number
+    /** Retries only: start minus due time, ms. */
+    latenessMs?: number
+  }
+  /** A failed record stands on its retry topic, acknowledged by all in-sync replicas. */
+  retried: At & { tier: TierName; to: string; attempt: number; dueAt: number; because: string }
+  /** A failed record stands on its dead letter topic, acknowledged by all in-sync replicas. */
+  deadLettered: At & { tier: TierName; to: string; attempt: number; reason: string; because: string }
+  /** A record was passed over without a handler call: another group's, or finished before. */
+  skipped: At & { tier: TierName; why: 'other-group' | 'joined'; group?: string }
+  /** Headers that could not be read, and what was done instead. */
+  envelope: At & { tier: TierName; problems: readonly string[] }
+  /** One request of copies was acknowledged. */
+  published: { records: number; topics: readonly string[]; durationMs: number }
+  /** A publish failed; it is tried again after `retryInMs`, and the offsets wait. */
+  publishFailed: { records: number; topics: readonly string[]; error: string; tries: number; retryInMs: number }
+  committed: { tier: TierName; partitions: number; durationMs: number }
+  /** A commit was refused; the offsets are chosen anew. */
+  commitFailed: { tier: TierName; partitions: number; error: string }
+  /** A new generation. `dropped` records were waiting here and go to their new owner. */
+  rebalanced: { tier: TierName; assigned: number; added: number; removed: number; kept: number; dropped: number }
+  /** A kept partition turned out to have been somebody else's meanwhile, and was started anew at the broker's offset. */
+  reopened: { tier: TierName; topic: string; partition: number; ours: string; broker: string }
+  /** Records that were deleted from the log before they were read. */
+  gone: { tier: TierName; topic: string; partition: number; from: string; to: string }
+  /** A handler finished after its partition had moved on; its result is not used. */
+  late: At & { tier: TierName; outcome: 'ok' | 'failed' }
+  /** A handler did not settle within its time-out and grace, or within the shutdown. It may still have effects. */
+  abandoned: At & { tier: TierName; attempt: number; runningMs: number; during: 'handler-timeout' | 'shutdown' }
+  /** Depth of one lane, sent when it fills up or empties, and every 10 s while it holds anything. */
+  lane: {
+    tier: TierName
+    topic: string
+    partition: number
+    /** Records in memory that are not settled. */
+    held: number
+    /** Of these, in a handler now. */
+    running: number
+    bytes: number
+    full: boolean
+  }
+  crashed: { tier: TierName; error: string; restarting: boolean }
+  restarted: { tier: TierName }
+  started: { groups: readonly string[]; durationMs: number }
+  stopped: { durationMs: number; abandoned: readonly At[] }
+  paused: { by: 'user' | 'handler'; topic?: string; partition?: number }
+  resumed: { by: 'user' | 'handler'; topic?: string; partition?: number }
+  /** Anything else that failed and was contained: a classifier, a hook, a listener, a look-up that is tried again. */
+  problem: { where: string; error: string }
+}
+
+export type EventType = keyof EventShapes
+/** The event of one type, as hooks and listeners get it. */
+export type EventOf<E extends EventType> = Readonly<EventShapes[E]> & { readonly type: E; readonly groupId: string }
+export type RetrylineEvent = { [E in EventType]: EventOf<E> }[EventType]
+export type Fields<E extends EventType> = EventShapes[E]
+
+/**
+ * Metric hooks: any of these methods, each called synchronously with one event, in the order in which things happen.
+ * A hook that throws (or returns a promise that rejects) is reported as `problem` and changes nothing. An event that
+ * no hook and no listener asks for is not even made.
+ */
+export type MetricHooks = {
+  readonly [E in EventType]?: (event: EventOf<E>) => void
+} & {
+  /** Gets every event, after the method of its own name. */
+  readonly all?: (event: RetrylineEvent) => void
+}
+
+export const EVENT_TYPES = [
+  'attempt',
+  'retried',
+  'deadLettered',
+  'skipped',
+  'envelope',
+  'published',
+  'publishFailed',
+  'committed',
+  'commitFailed',
+  'rebalanced',
+  'reopened',
+  'gone',
+  'late',
+  'abandoned',
+  'lane',
+  'crashed',
+  'restarted',
+  'started',
+  'stopped',
+  'paused',
+  'resumed',
+  'problem',
+] as const satisfies readonly EventType[]

@@ -1,0 +1,158 @@
+/**
+ * What the engine needs of a Kafka client. An adapter (kafkajs first) implements it, and one contract suite decides
+ * whether it does so: the same tests on a fake and on a real broker.
+ *
+ * The seam is thin on purpose and outside semver. What a client does wrong (and is known to) is dealt with behind it;
+ * what the engine must decide (positions, order, offsets) stays in front of it.
+ */
+import type { Message, Outgoing } from '../record'
+import type { Clock } from './clock'
+import type { Logger } from './logger'
+
+export interface TopicPartition {
+  readonly topic: string
+  readonly partition: number
+}
+
+export interface Assignment {
+  readonly memberId: string
+  /** Whether this member leads the group: the one that decides where a group without commits starts. */
+  readonly isLeader: boolean
+  readonly partitions: readonly TopicPartition[]
+}
+
+/** What one fetch brought for one partition. */
+export interface FetchedBatch extends TopicPartition {
+  /** The position that was asked for: stands in for the generation, which a batch does not carry. */
+  readonly fetchedOffset: bigint
+  /** The last offset the batch covers, control records and compacted ones included. */
+  readonly lastOffset: bigint
+  readonly messages: readonly Message[]
+  /** Moves the client's fetch position behind `lastOffset`; commits nothing. */
+  resolve(): void
+}
+
+/** Called by the driver, always synchronously with what it reports; nothing that it throws may reach the client. */
+export interface GroupListener {
+  /** A new generation: what this member owns from now on. */
+  assigned(assignment: Assignment): void
+  /** A rebalance is coming; commits are still taken for a moment. */
+  rebalancing(): void
+  /** A promise holds back the next fetch from that broker, so it must be short. */
+  batch(batch: FetchedBatch): void | Promise<void>
+  /** The fetch position moved to `next` over records that no handler sees (aborted, control, compacted). */
+  passed(where: TopicPartition, next: bigint): void
+  /** The client's consumer died. `restarting`: it comes back by itself or by the driver, after `delayMs`. */
+  crashed(error: unknown, restarting: boolean): void
+}
+
+export interface GroupConsumerOptions {
+  readonly groupId: string
+  readonly topics: readonly string[]
+  readonly sessionTimeoutMs: number
+  readonly heartbeatIntervalMs: number
+  readonly rebalanceTimeoutMs: number
+  /** How long an idle fetch may wait: the delay of a resume, a heartbeat and a stop. */
+  readonly maxWaitMs: number
+  readonly maxBytes: number
+  readonly maxBytesPerPartition: number
+  readonly metadataMaxAgeMs: number
+  /** Partitions handed to `batch` side by side. */
+  readonly concurrency: number
+}
+
+export interface CommitEntry extends TopicPartition {
+  readonly offset: bigint
+  readonly metadata: string
+}
+
+export interface GroupConsumer {
+  /** Resolves when the group is joined and the first assignment has been reported. */
+  start(): Promise<void>
+  /**
+   * Leaves the group and disconnects; never rejects. From its call on no restart happens, and a join that comes late
+   * is left again. Resolves early only if `deadline` does; what is left is finished in the background.
+   */
+  stop(): Promise<void>
+  /** Sets the position of the next fetch. The three do nothing where the client is not running. */
+  seek(where: TopicPartition, offset: bigint): void
+  pause(where: TopicPartition): void
+  resume(where: TopicPartition): void
+  /** One try, under the generation that is current at the call; rejects when the broker refuses. */
+  commit(entries: readonly CommitEntry[]): Promise<void>
+  /** Whether anything may be committed at present (the client runs and has joined). */
+  readonly running: boolean
+}
+
+export interface Acknowledgement extends TopicPartition {
+  /** Kafka's error code; 0 is success. */
+  readonly errorCode: number
+}
+
+export interface Publisher {
+  connect(): Promise<void>
+  /** Waits for all in-sync replicas. Resolves with one entry for each topic-partition that the broker acknowledged. */
+  publish(records: readonly Outgoing[]): Promise<readonly Acknowledgement[]>
+  /** Gives up the connection, so that the next publish starts on a new one. */
+  reset(): Promise<void>
+  disconnect(): Promise<void>
+}
+
+export interface CommittedOffset extends TopicPartition {
+  /** -1 where the group has none. */
+  readonly offset: bigint
+  readonly metadata: string | null
+}
+
+export interface LogRange extends TopicPartition {
+  /** The first offset that is still there. */
+  readonly low: bigint
+  /** The offset the next record will get. */
+  readonly high: bigint
+}
+
+export interface TopicSettings {
+  readonly cleanupPolicy: string | undefined
+  /** ms; -1 is for ever. */
+  readonly retentionMs: number | undefined
+  /** Bytes. */
+  readonly maxMessageBytes: number | undefined
+}
+
+export interface NewTopic {
+  readonly topic: string
+  readonly partitions: number
+  readonly config: Readonly<Record<string, string>>
+}
+
+export interface TopicAdmin {
+  connect(): Promise<void>
+  disconnect(): Promise<void>
+  /** Partition count by topic; a topic that does not exist is not in the answer. */
+  partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
+  /** Settings by topic. Rejects where the cluster does not let us look. */
+  settings(topics: readonly string[]): Promise<ReadonlyMap<string, TopicSettings>>
+  listTopics(): Promise<readonly string[]>
+  createTopics(topics: readonly NewTopic[]): Promise<void>
+  committed(groupId: string, topics: readonly string[]): Promise<readonly CommittedOffset[]>
+  ranges(topic: string): Promise<readonly LogRange[]>
+}
+
+export interface Driver {
+  /** The name of the client, for messages. */
+  readonly client: string
+  /** A fake broker brings its own clock. */
+  readonly clock: Clock | undefined
+  consumer(options: GroupConsumerOptions, listener: GroupListener): GroupConsumer
+  publisher(): Publisher
+  admin(): TopicAdmin
+  /** Whether the error says that the record is too large for its topic. */
+  isTooLarge(error: unknown): boolean
+  /** Whether the error says that the topic or partition does not exist. */
+  isUnknownTopic(error: unknown): boolean
+}
+
+export interface DriverTools {
+  readonly clock: Clock
+  readonly logger: Logger
+}

@@ -1,0 +1,25 @@
+export { CLOCK, clockOf } from './clock'
+export type { Clock, Timer, Work } from './clock'
+export { systemClock } from './system-clock'
+export { systemRandom } from './random'
+export type { Random } from './random'
+export { silentLogger } from './logger'
+export type { Logger } from './logger'
+export type {
+  Acknowledgement,
+  Assignment,
+  CommitEntry,
+  CommittedOffset,
+  Driver,
+  DriverTools,
+  FetchedBatch,
+  GroupConsumer,
+  GroupConsumerOptions,
+  GroupListener,
+  LogRange,
+  NewTopic,
+  Publisher,
+  TopicAdmin,
+  TopicPartition,
+  TopicSettings,
+} from './driver'
