@@ -1,0 +1,61 @@
+import { defineConfig } from 'vitest/config'
+
+/**
+ * A test that needs a real broker lives in test/broker or test/fault, or is named `*.real.test.ts` anywhere else
+ * (a contract's real half stands beside its fake half). All others must pass on a machine with nothing but Node.
+ */
+const needsBroker = ['test/broker/**/*.test.ts', 'test/**/*.real.test.ts']
+const needsOwnBrokers = ['test/fault/**/*.test.ts']
+const globalSetup = ['test/helpers/broker.setup.ts']
+
+export default defineConfig({
+  test: {
+    allowOnly: false,
+    projects: [
+      {
+        test: {
+          name: 'offline',
+          include: ['test/{unit,flow,contract,cases,architecture,golden,helpers}/**/*.test.ts'],
+          exclude: [...needsBroker, ...needsOwnBrokers],
+          sequence: { groupOrder: 0 },
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'types',
+          include: [],
+          typecheck: { enabled: true, only: true, include: ['test/types/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+          sequence: { groupOrder: 1 },
+          maxWorkers: 1,
+        },
+      },
+      // One file at a time: a broker and its client already fill two cores, and a starved broker makes false alarms.
+      {
+        test: {
+          name: 'broker',
+          include: needsBroker,
+          exclude: needsOwnBrokers,
+          globalSetup,
+          fileParallelism: false,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'fault',
+          include: needsOwnBrokers,
+          globalSetup,
+          fileParallelism: false,
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+        },
+      },
+    ],
+  },
+})
