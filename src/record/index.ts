@@ -45,3 +45,13 @@ export interface Outgoing {
   readonly value: Buffer | null
   readonly headers: readonly Header[]
 }
+
+export type {
+  EachMessage,
+  Handler,
+  HandlerContext,
+  HandlerLogger,
+  HandlerMessage,
+  OutgoingMessage,
+  Source,
+} from './handler'
