@@ -79,7 +79,7 @@ export function toRec(topic: string, partition: number, message: Message): Rec {
     topic,
     partition,
     offset: BigInt(message.offset),
-    timestamp: Number.isSafeInteger(timestamp) ? timestamp : -1,
+    timestamp: Number.isInteger(timestamp) ? timestamp : -1,
     key: message.key,
     value: message.value,
     headers: fromKafkaHeaders(message.headers),

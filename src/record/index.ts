@@ -18,3 +18,4 @@ export type {
   OutgoingMessage,
   Source,
 } from './handler'
+export { truncateUtf8 } from './text'
