@@ -40,10 +40,17 @@ export interface GroupListener {
   rebalancing(): void
   /** A promise holds back the next fetch from that broker, so it must be short. */
   batch(batch: FetchedBatch): void | Promise<void>
-  /** The fetch position moved to `next` over records that no handler sees (aborted, control, compacted). */
-  passed(where: TopicPartition, next: bigint): void
-  /** The client's consumer died. `restarting`: it comes back by itself or by the driver, after `delayMs`. */
+  /**
+   * The client's fetch position moved to `next` over records that no handler sees (aborted, control, compacted), the
+   * first of which stood at `first`.
+   */
+  passed(where: TopicPartition, first: bigint, next: bigint): void
+  /** The client's consumer died. `restarting`: it comes back, by itself or by the driver, unless it is stopped. */
   crashed(error: unknown, restarting: boolean): void
+  /** It is back, and about to join. */
+  restarted(): void
+  /** Something failed inside the driver and was contained. */
+  problem(where: string, error: unknown): void
 }
 
 export interface GroupConsumerOptions {
@@ -70,10 +77,11 @@ export interface GroupConsumer {
   /** Resolves when the group is joined and the first assignment has been reported. */
   start(): Promise<void>
   /**
-   * Leaves the group and disconnects; never rejects. From its call on no restart happens, and a join that comes late
-   * is left again. Resolves early only if `deadline` does; what is left is finished in the background.
+   * Leaves the group and disconnects; never rejects. It waits for a join under way, since a client that is stopped
+   * before it has joined joins all the same, but for no longer than `withinMs`. From its call on no restart happens, and
+   * a join that comes late is left again.
    */
-  stop(): Promise<void>
+  stop(withinMs: number): Promise<void>
   /** Sets the position of the next fetch. The three do nothing where the client is not running. */
   seek(where: TopicPartition, offset: bigint): void
   pause(where: TopicPartition): void
@@ -136,6 +144,8 @@ export interface TopicAdmin {
   createTopics(topics: readonly NewTopic[]): Promise<void>
   committed(groupId: string, topics: readonly string[]): Promise<readonly CommittedOffset[]>
   ranges(topic: string): Promise<readonly LogRange[]>
+  /** For each partition the offset of the first record at or after `time` (ms since the epoch), else the log's end. */
+  offsetsAt(topic: string, time: number): Promise<ReadonlyMap<number, bigint>>
 }
 
 export interface Driver {

@@ -1,0 +1,244 @@
+/**
+ * One kafkajs consumer of one group, with what kafkajs does around it made plain.
+ *
+ * States:  idle -> starting -> running <-> crashed -> stopped
+ *   - `starting` ends when run() has resolved AND a GROUP_JOIN came: before both, kafkajs takes a disconnect for done
+ *     and joins afterwards all the same.
+ *   - `crashed`: kafkajs restarts itself where it finds the error retriable; otherwise we connect and run again, with a
+ *     growing delay. No payload of before may be used for a commit.
+ *   - `stopped` is a latch: no restart, and a GROUP_JOIN that still comes is answered with another disconnect.
+ *
+ * Must never happen: an exception from a listener or from eachBatch reaches kafkajs (it would crash the consumer for
+ * good, or spend the error budget of its whole life); a commit sent twice by kafkajs's retrier under another
+ * generation once the payload's one-try commit is there; a live consumer after stop() that nobody holds.
+ */
+import { RetrylineError } from '../../errors'
+import type { CommitEntry, DriverTools, GroupConsumer, GroupConsumerOptions, GroupListener, Timer, TopicPartition } from '../../ports'
+import { createAssigners, type LookUp } from './assigner'
+import type { ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
+
+/** kafkajs's own retries of a fetch, a join or a metadata look-up; short enough that a broker's return is seen soon. */
+const RETRY = { initialRetryTime: 300, maxRetryTime: 5_000, retries: 8 }
+/** First and longest delay of a restart of ours. */
+const RESTART = { firstMs: 500, maxMs: 30_000 }
+
+export function createKafkajsConsumer(
+  kafka: KafkaJsLike,
+  options: GroupConsumerOptions,
+  listener: GroupListener,
+  lookUp: LookUp,
+  { clock }: DriverTools,
+): GroupConsumer {
+  let owned: ReadonlyMap<string, readonly number[]> = new Map()
+  let state: 'idle' | 'starting' | 'running' | 'crashed' | 'stopped' = 'idle'
+  /** stop() was called: nothing comes back from a crash any more. */
+  let leaving = false
+  let payloadCommit: EachBatchPayload['commitOffsetsIfNecessary'] | undefined
+  let commitEvents = 0
+  let restarts = 0
+  let restartTimer: Timer | undefined
+  let running: Promise<void> | undefined
+  let stopping: Promise<void> | undefined
+  const joined = signal<void>()
+
+  const consumer: ConsumerLike = kafka.consumer({
+    groupId: options.groupId,
+    partitionAssigners: createAssigners(() => owned, lookUp),
+    sessionTimeout: options.sessionTimeoutMs,
+    heartbeatInterval: options.heartbeatIntervalMs,
+    rebalanceTimeout: options.rebalanceTimeoutMs,
+    maxWaitTimeInMs: options.maxWaitMs,
+    maxBytes: options.maxBytes,
+    maxBytesPerPartition: options.maxBytesPerPartition,
+    metadataMaxAge: options.metadataMaxAgeMs,
+    allowAutoTopicCreation: false,
+    retry: { ...RETRY, restartOnFailure: () => Promise.resolve(!leaving) },
+  })
+
+  /** Runs a part of ours for kafkajs, which must never see it throw. */
+  function contain(where: string, fn: () => void): void {
+    try {
+      fn()
+    } catch (error) {
+      listener.problem(where, error)
+    }
+  }
+
+  consumer.on('consumer.group_join', ({ payload }) => {
+    contain('group join', () => {
+      if (state === 'stopped') {
+        // It was stopped during the join: leave again, or the group keeps a member that nobody feeds.
+        void quietDisconnect()
+        return
+      }
+      if (state === 'crashed') state = 'running'
+      owned = new Map(Object.entries(payload.memberAssignment))
+      restarts = 0
+      listener.assigned({
+        memberId: payload.memberId,
+        isLeader: payload.isLeader,
+        partitions: [...owned].flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition }))),
+      })
+      joined.resolve()
+    })
+  })
+  consumer.on('consumer.rebalancing', () => contain('rebalancing', () => listener.rebalancing()))
+  consumer.on('consumer.commit_offsets', () => {
+    commitEvents++
+  })
+  consumer.on('consumer.end_batch_process', ({ payload }) => {
+    if (payload.batchSize !== 0) return
+    contain('empty batch', () => {
+      const last = BigInt(payload.lastOffset)
+      // Without a record of its own (all of it compacted away) the batch begins where it ends.
+      const first = payload.firstOffset === null ? last : BigInt(payload.firstOffset)
+      listener.passed({ topic: payload.topic, partition: payload.partition }, first, last + 1n)
+    })
+  })
+  consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
+    contain('crash', () => {
+      payloadCommit = undefined
+      if (state === 'stopped') return
+      const restarting = !leaving && (restart || state !== 'starting')
+      if (state === 'running') state = 'crashed'
+      listener.crashed(error, restarting)
+      // kafkajs found the error final and nothing has ever worked, or the stop waits for a join that will not come.
+      if (!restarting) joined.reject(error)
+      else if (restart) listener.restarted()
+      else restartLater()
+    })
+  })
+
+  function restartLater(): void {
+    const delay = Math.min(RESTART.firstMs * 2 ** restarts++, RESTART.maxMs)
+    restartTimer = clock.after(delay, () => {
+      restartTimer = undefined
+      running = run().catch((error: unknown) => {
+        listener.problem('restart', error)
+        if (!leaving) restartLater()
+      })
+      listener.restarted()
+    })
+  }
+
+  async function run(): Promise<void> {
+    await consumer.connect()
+    await consumer.subscribe({ topics: [...options.topics], fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: options.concurrency,
+      eachBatch,
+    })
+    if (!leaving) state = 'running'
+  }
+
+  async function eachBatch(payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload
+    payloadCommit = payload.commitOffsetsIfNecessary
+    try {
+      await listener.batch({
+        topic: batch.topic,
+        partition: batch.partition,
+        // Present in kafkajs 2.x, though not in its types; the one thing that tells a stale batch from a good one.
+        fetchedOffset: BigInt((batch as unknown as { fetchedOffset: string | number }).fetchedOffset),
+        lastOffset: BigInt(batch.lastOffset()),
+        messages: batch.messages,
+        resolve: () => payload.resolveOffset(batch.lastOffset()),
+      })
+    } catch (error) {
+      listener.problem('batch', error)
+    }
+  }
+
+  async function quietDisconnect(): Promise<void> {
+    try {
+      await consumer.disconnect()
+    } catch (error) {
+      listener.problem('disconnect', error)
+    }
+  }
+
+  async function finish(withinMs: number): Promise<void> {
+    restartTimer?.cancel()
+    if (state === 'starting') {
+      // Waits for the join, or for a start that fails, so that no join can come; but not for ever.
+      const given = signal<void>()
+      const timer = clock.after(withinMs, given.resolve, 'deadline')
+      const started = Promise.resolve(running).then(() => joined.promise)
+      await Promise.race([started.catch(() => undefined), given.promise])
+      timer.cancel()
+    }
+    state = 'stopped'
+    await quietDisconnect()
+  }
+
+  return {
+    get running() {
+      return state === 'running'
+    },
+    async start() {
+      state = 'starting'
+      running = run()
+      await running
+      await joined.promise
+    },
+    stop(withinMs) {
+      leaving = true
+      if (state === 'idle') state = 'stopped'
+      return state === 'stopped' ? (stopping ?? Promise.resolve()) : (stopping ??= finish(withinMs))
+    },
+    seek: ({ topic, partition }, offset) =>
+      ifRunning(() => consumer.seek({ topic, partition, offset: offset.toString() })),
+    pause: ({ topic, partition }) => ifRunning(() => consumer.pause([{ topic, partitions: [partition] }])),
+    resume: ({ topic, partition }) => ifRunning(() => consumer.resume([{ topic, partitions: [partition] }])),
+    async commit(entries) {
+      const before = commitEvents
+      // The call itself must stay synchronous: the offsets belong to the generation that is current now.
+      if (payloadCommit) await payloadCommit(byTopic(entries))
+      else await consumer.commitOffsets(entries.map(toCommit))
+      if (commitEvents === before) throw new RetrylineError('RETRYLINE_STATE', 'kafkajs did not send the commit')
+    },
+  }
+}
+
+/** kafkajs throws where its consumer does not run (after a stop, between crash and restart); then there is nothing to do. */
+function ifRunning(fn: () => void): void {
+  try {
+    fn()
+  } catch {
+    // Every GROUP_JOIN sets position and pause of every partition anew.
+  }
+}
+
+function toCommit({ topic, partition, offset, metadata }: CommitEntry & TopicPartition): {
+  topic: string
+  partition: number
+  offset: string
+  metadata: string
+} {
+  return { topic, partition, offset: offset.toString(), metadata }
+}
+
+function byTopic(entries: readonly CommitEntry[]): OffsetsByTopic {
+  const topics = new Map<string, OffsetsByTopic['topics'][number]['partitions']>()
+  for (const { topic, partition, offset, metadata } of entries) {
+    const partitions = topics.get(topic)
+    const entry = { partition, offset: offset.toString(), metadata }
+    if (partitions) partitions.push(entry)
+    else topics.set(topic, [entry])
+  }
+  return { topics: [...topics].map(([topic, partitions]) => ({ topic, partitions })) }
+}
+
+function signal<T>(): { promise: Promise<T>; resolve: (value: T) => void; reject: (error: unknown) => void } {
+  let resolve!: (value: T) => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  // Whoever waits sees the rejection; nobody waiting is no crash.
+  promise.catch(() => undefined)
+  return { promise, resolve, reject }
+}

@@ -1,0 +1,37 @@
+import { clockOf, systemClock, type Driver, type Logger } from '../../ports'
+import { createKafkajsAdmin } from './admin'
+import { createKafkajsConsumer } from './consumer'
+import { errorType } from './errors'
+import type { KafkaJsLike } from './kafkajs-like'
+import { createKafkajsPublisher } from './publisher'
+
+export type { KafkaJsLike } from './kafkajs-like'
+
+const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
+
+/** The driver for a kafkajs client (`^2.2.0`), or for anything of the same shape. */
+export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
+  const clock = clockOf(kafka)
+  const tools = { clock: clock ?? systemClock, logger }
+  return {
+    client: 'kafkajs',
+    clock,
+    consumer(options, listener) {
+      // One look-up client for each consumer, used only while it leads a group whose members read different topics.
+      const lookUp = async (topics: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+        const admin = createKafkajsAdmin(kafka)
+        await admin.connect()
+        try {
+          return await admin.partitions(topics)
+        } finally {
+          await admin.disconnect()
+        }
+      }
+      return createKafkajsConsumer(kafka, options, listener, lookUp, tools)
+    },
+    publisher: () => createKafkajsPublisher(kafka, tools),
+    admin: () => createKafkajsAdmin(kafka),
+    isTooLarge: (error) => TOO_LARGE.has(errorType(error) ?? ''),
+    isUnknownTopic: (error) => errorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION',
+  }
+}

@@ -1,0 +1,76 @@
+import type { Acknowledgement, DriverTools, Publisher } from '../../ports'
+import { toKafkaHeaders, type Outgoing } from '../../record'
+import type { KafkaJsLike, ProducerLike } from './kafkajs-like'
+
+/** Few and short inner retries: the outer ones are ours, with a growing delay and a line in the log for each. */
+const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3 }
+/** How long the broker may wait for its replicas, ms (kafkajs's own default). */
+const BROKER_TIMEOUT = 30_000
+
+/**
+ * Waits for all in-sync replicas and is not idempotent: an idempotent kafkajs producer that has had a `send` rejected
+ * acknowledges a later record at the offset of the lost one, and that record is nowhere (seen on a real broker).
+ */
+export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverTools): Publisher {
+  let producer: ProducerLike | undefined
+  let connecting: Promise<ProducerLike> | undefined
+
+  function connected(): Promise<ProducerLike> {
+    connecting ??= connect().catch((error: unknown) => {
+      connecting = undefined
+      throw error
+    })
+    return connecting
+  }
+
+  async function connect(): Promise<ProducerLike> {
+    producer = kafka.producer({
+      allowAutoTopicCreation: false,
+      idempotent: false,
+      // Every record comes with a partition of ours. Also: without a partitioner kafkajs prints a warning.
+      createPartitioner: () => (args) => (args as { message: { partition: number } }).message.partition,
+      retry: RETRY,
+    })
+    await producer.connect()
+    return producer
+  }
+
+  async function drop(): Promise<void> {
+    const old = producer
+    producer = undefined
+    connecting = undefined
+    try {
+      await old?.disconnect()
+    } catch (error) {
+      logger.debug('a producer did not disconnect cleanly', { error: String(error) })
+    }
+  }
+
+  return {
+    async connect() {
+      await connected()
+    },
+    async publish(records) {
+      const ready = await connected()
+      const answer = await ready.sendBatch({ acks: -1, timeout: BROKER_TIMEOUT, topicMessages: byTopic(records) })
+      return answer.map(
+        ({ topicName, partition, errorCode }): Acknowledgement => ({ topic: topicName, partition, errorCode }),
+      )
+    },
+    reset: drop,
+    disconnect: drop,
+  }
+}
+
+type TopicMessages = NonNullable<Parameters<ProducerLike['sendBatch']>[0]['topicMessages']>
+
+function byTopic(records: readonly Outgoing[]): TopicMessages {
+  const topics = new Map<string, TopicMessages[number]['messages']>()
+  for (const { topic, partition, key, value, headers } of records) {
+    const message = { key, value, partition, headers: toKafkaHeaders(headers) }
+    const messages = topics.get(topic)
+    if (messages) messages.push(message)
+    else topics.set(topic, [message])
+  }
+  return [...topics].map(([topic, messages]) => ({ topic, messages }))
+}
