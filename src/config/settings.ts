@@ -1,0 +1,46 @@
+import type { ClassifyOption } from '../classify'
+import type { MetricHooks } from '../observe'
+import type { Logger } from '../ports'
+import type { Handler } from '../record'
+import type { Topology, TopologyInput } from '../topology'
+import type { Decode } from './decode-types'
+import type { KafkaClient } from './options'
+import type { StandardSchema } from './standard-schema'
+
+/** The options, checked, with every default filled in and every duration in ms. Frozen. */
+export interface Settings {
+  readonly kafka: KafkaClient
+  readonly groupId: string
+  readonly topics: readonly string[]
+  /** Main topics, tiers and dead letter topics, with their names. */
+  readonly topology: Topology
+  /** What `topology` was built from: to build it again with the former tiers that are found at start. */
+  readonly topologyInput: TopologyInput
+  /** With `unknownErrors`, for `createClassifier`, which also needs a clock and somebody to tell of problems. */
+  readonly classify: ClassifyOption | undefined
+  readonly unknownErrors: 'dead-letter' | 'retry'
+  readonly handler: Handler
+  readonly ordering: 'partition' | 'key' | 'unordered'
+  readonly concurrency: number
+  /** `tries` is the number of extra tries; 0 where there are none. */
+  readonly immediate: { readonly tries: number; readonly delayMs: number }
+  /** A time in ms since the epoch where a `Date` was given. */
+  readonly startFrom: 'earliest' | 'latest' | number
+  readonly handlerTimeoutMs: number
+  readonly shutdownTimeoutMs: number
+  readonly publishTimeoutMs: number
+  readonly commitIntervalMs: number
+  readonly deadlineMs: number | undefined
+  readonly topicSetup: 'verify' | 'create' | 'warn'
+  readonly release: string | undefined
+  readonly hooks: readonly MetricHooks[]
+  readonly logger: Logger
+  readonly sessionTimeoutMs: number
+  readonly heartbeatIntervalMs: number
+  readonly rebalanceTimeoutMs: number
+  readonly maxBufferedBytes: number
+  readonly maxBufferedRecords: number
+  /** `json` where a schema was given without a decode; undefined where nothing is to be decoded. */
+  readonly decode: 'json' | Decode | undefined
+  readonly schema: StandardSchema | undefined
+}

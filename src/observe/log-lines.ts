@@ -1,0 +1,95 @@
+/**
+ * The log line of each event. Waiting is never a warning (users read that as a bug), what mends itself is `info`, what
+ * a person should look at is `warn`, what stops or loses something is `error`. Events without a row are too many to
+ * log and tell of nothing that failed: they are for hooks.
+ */
+import type { At, EventOf, EventType } from './events'
+
+export type Level = 'debug' | 'info' | 'warn' | 'error'
+
+export interface LogLine<E extends EventType> {
+  readonly level: Level | ((event: EventOf<E>) => Level)
+  readonly text: (event: EventOf<E>) => string
+  /** One event for each record: the first of a burst are logged at `level`, the others at `debug`. */
+  readonly perRecord?: true
+}
+
+const at = (event: At): string => `${event.topic}/${event.partition}@${event.offset}`
+
+/** A commit that a rebalance overtook is everyday; the offsets are committed by whoever owns them next. */
+const OVERTAKEN = /rebalanc|generation|member/i
+
+export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
+  retried: {
+    level: 'info',
+    perRecord: true,
+    text: (e) => `failed, attempt ${e.attempt} follows on ${e.to}: ${at(e)} (${e.because})`,
+  },
+  deadLettered: {
+    level: 'warn',
+    text: (e) => `dead letter after ${attempts(e.attempt)}, ${e.reason}: ${at(e)} to ${e.to} (${e.because})`,
+  },
+  skipped: { level: 'debug', perRecord: true, text: (e) => `skipped, ${e.why}: ${at(e)}` },
+  envelope: {
+    level: 'warn',
+    perRecord: true,
+    text: (e) => `headers that cannot be read on ${at(e)}: ${e.problems.join('; ')}`,
+  },
+  publishFailed: {
+    level: 'error',
+    text: (e) =>
+      `publishing ${e.records} records to ${e.topics.join(', ')} failed, try ${e.tries}, again in ${e.retryInMs} ms: ${e.error}`,
+  },
+  commitFailed: {
+    level: (e) => (OVERTAKEN.test(e.error) ? 'info' : 'warn'),
+    text: (e) => `commit of ${e.partitions} partitions (${e.tier}) was refused, offsets are chosen anew: ${e.error}`,
+  },
+  rebalanced: {
+    level: 'info',
+    text: (e) =>
+      `rebalanced (${e.tier}): ${e.assigned} partitions, ${e.added} new, ${e.removed} gone, ${e.dropped} waiting records dropped`,
+  },
+  reopened: {
+    level: 'warn',
+    text: (e) => `${e.topic}/${e.partition} was somebody else's meanwhile: begun anew at ${e.broker}, was at ${e.ours}`,
+  },
+  gone: {
+    level: 'error',
+    text: (e) => `records of ${e.topic}/${e.partition} were deleted before they were read: ${e.from} up to ${e.to}`,
+  },
+  late: {
+    level: 'warn',
+    perRecord: true,
+    text: (e) => `a handler finished after its partition had moved on, its result is not used: ${at(e)}`,
+  },
+  abandoned: {
+    level: 'error',
+    text: (e) =>
+      `a handler does not settle and is left behind (${e.during}, ${e.runningMs} ms), it may still have effects: ${at(e)}`,
+  },
+  crashed: {
+    level: 'error',
+    text: (e) => `the consumer of ${e.tier} crashed, ${e.restarting ? 'restarting' : 'not restarting'}: ${e.error}`,
+  },
+  restarted: { level: 'info', text: (e) => `the consumer of ${e.tier} is back` },
+  started: { level: 'info', text: (e) => `started in ${e.durationMs} ms: ${e.groups.join(', ')}` },
+  stopped: {
+    level: (e) => (e.abandoned.length > 0 ? 'warn' : 'info'),
+    text: (e) =>
+      e.abandoned.length > 0
+        ? `stopped in ${e.durationMs} ms, left uncommitted: ${e.abandoned.map(at).join(', ')}`
+        : `stopped in ${e.durationMs} ms`,
+  },
+  paused: { level: (e) => (e.by === 'user' ? 'info' : 'debug'), text: (e) => `paused by ${e.by}${where(e)}` },
+  resumed: { level: (e) => (e.by === 'user' ? 'info' : 'debug'), text: (e) => `resumed by ${e.by}${where(e)}` },
+  problem: { level: 'warn', text: (e) => `${e.where}: ${e.error}` },
+}
+
+function attempts(made: number): string {
+  return made === 1 ? '1 attempt' : `${made} attempts`
+}
+
+function where(event: { topic?: string; partition?: number }): string {
+  if (event.topic === undefined) return ''
+  return event.partition === undefined ? `: ${event.topic}` : `: ${event.topic}/${event.partition}`
+}
