@@ -1,0 +1,8 @@
+export { openMain, openRetry } from './interpret'
+export type { Handled, Opened, Rejected, Skipped } from './opened'
+export { CLOCK_SKEW_MS } from './due'
+export { decideRoute, toDeadLetter } from './decide'
+export type { DeadLetterDecision, Decision, RetryDecision, RoutedVerdict, RouteInput } from './decide'
+export { partitionForKey, partitionOf } from './partition'
+export { composeCopy } from './compose'
+export type { Failure } from './compose'
