@@ -1,0 +1,13 @@
+/** Judges failures: retry or dead letter, and because of what. Pure; asked anew at every failure. */
+
+export { classifyProblems } from './check-rules'
+export { createClassifier } from './classifier'
+export type { Answer, Classifier, ClassifierOptions, ClassifyOption } from './classifier'
+export { describeError } from './describe-error'
+export type { DescriptionLimits, ErrorDescription } from './describe-error'
+export { deadLetterOn, retryOn } from './rules'
+export type { ClassifyContext, Match, On, Rule, StatusMatch } from './rules'
+export { builtInRules } from './table'
+export type { BuiltInRule } from './table'
+export { deadLetter, retry } from './verdict'
+export type { DeadLetterReason, DeadLetterVerdict, RetryVerdict, Verdict } from './verdict'

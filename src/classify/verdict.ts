@@ -1,0 +1,54 @@
+import { truncateUtf8 } from '../record/text'
+
+/** Why a record goes to the dead letter topic at once; the classifier's part of `x-failure-reason`. */
+export type DeadLetterReason = 'non-retryable' | 'unclassified' | 'undecodable' | 'timeout'
+
+export interface RetryVerdict {
+  readonly kind: 'retry'
+  /** One short sentence for people; it stands in the record's history. */
+  readonly because: string
+  /** Wait at least so long, in ms; picks a longer tier of the schedule where there is one. */
+  readonly after?: number
+  /** False where no rule knows the error and `unknownErrors: 'retry'` decided. */
+  readonly known: boolean
+  /** The id of the built-in rule that decided, `user` or `unknown`: few different values, fit for a metric's label. */
+  readonly rule?: string
+}
+
+export interface DeadLetterVerdict {
+  readonly kind: 'dead-letter'
+  /** One short sentence for people; it stands in the dead letter's headers. */
+  readonly because: string
+  readonly reason: DeadLetterReason
+  /** The id of the built-in rule that decided, `user` or `unknown`: few different values, fit for a metric's label. */
+  readonly rule?: string
+}
+
+/** What to do with a record whose handler failed, and because of what. */
+export type Verdict = RetryVerdict | DeadLetterVerdict
+
+/** The longest `because`, in bytes: the last ten stand together in one header. */
+const LONGEST_BECAUSE = 200
+/** The longest `after`, in ms: a year. What no tier is long enough for goes to the longest tier anyway. */
+const LONGEST_AFTER = 365 * 24 * 3_600_000
+
+/** A number of ms that can be worked with, or undefined: not NaN, not negative, at most a year. */
+export function saneAfter(ms: unknown): number | undefined {
+  return typeof ms === 'number' && ms >= 0 ? Math.min(Math.ceil(ms), LONGEST_AFTER) : undefined
+}
+
+/** A verdict: try the record again, by the schedule; with `after`, at least so many ms from now. */
+export function retry(because = 'the classifier asks for a retry', options?: { after?: number | undefined }): Verdict {
+  const after = saneAfter(options?.after)
+  const verdict = { kind: 'retry', because: truncateUtf8(because, LONGEST_BECAUSE), known: true, rule: 'user' } as const
+  return after === undefined ? verdict : { ...verdict, after }
+}
+
+/** A verdict: send the record to the dead letter topic now, whatever attempts are left. */
+export function deadLetter(
+  because = 'the classifier asks for the dead letter topic',
+  options?: { reason?: DeadLetterReason | undefined },
+): Verdict {
+  const reason = options?.reason ?? 'non-retryable'
+  return { kind: 'dead-letter', because: truncateUtf8(because, LONGEST_BECAUSE), reason, rule: 'user' }
+}
