@@ -29,7 +29,9 @@ function describeObject(value: object): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString()
   const keys = Object.keys(value)
-  return keys.length === 0 ? 'an empty object' : `an object with ${keys.slice(0, 3).join(', ')}${keys.length > 3 ? ', …' : ''}`
+  return keys.length === 0
+    ? 'an empty object'
+    : `an object with ${keys.slice(0, 3).join(', ')}${keys.length > 3 ? ', …' : ''}`
 }
 
 function shorten(text: string): string {

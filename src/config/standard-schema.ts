@@ -14,8 +14,7 @@ export interface StandardSchema<Output = unknown> {
 }
 
 export type SchemaResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] }
+  { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }
 
 export interface SchemaIssue {
   readonly message: string

@@ -1,0 +1,109 @@
+/**
+ * From options to settings. Every problem is found before anything is thrown, and each is one line: field, value, mend.
+ */
+import type { ClassifyOption } from '../classify'
+import { RetrylineError } from '../errors'
+import { consoleLogger, errorText } from '../observe'
+import { buildTopology, expandSchedule, topologyProblems } from '../topology'
+import type { TopologyInput } from '../topology'
+import { checkFields } from './check-fields'
+import type { Checked } from './fields'
+import type { Settings } from './settings'
+import { show } from './show'
+import { together } from './together'
+
+/**
+ * Throws RETRYLINE_CONFIG with every problem in `problems` where there is any. The types of the options are for the
+ * editor; here they are whatever a caller in JavaScript gives.
+ */
+export function resolveOptions(options: unknown): Settings {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw refused([`options: ${show(options)} is not an object; give { kafka, groupId, topic, schedule, handler }`])
+  }
+  const { checked, problems } = checkFields(options)
+  problems.push(...together(checked))
+  const input = topologyInput(checked, problems)
+  if (input) problems.push(...topologyProblems(input).map(inOptionWords))
+  if (problems.length > 0 || !input) throw refused(problems)
+  return freeze(checked as Checked, input)
+}
+
+function refused(problems: readonly string[]): RetrylineError {
+  const head =
+    problems.length === 1 ? 'The configuration has a problem' : `The configuration has ${problems.length} problems`
+  const lines = problems.map((problem) => `\n- ${problem}`)
+  return new RetrylineError('RETRYLINE_CONFIG', `${head}:${lines.join('')}`, { problems: Object.freeze([...problems]) })
+}
+
+const WAYS = { 'by-topic': 'topic', 'by-topic-and-group': 'group' } as const
+
+/** The chain's input, or undefined where a part of it is no good (which is then among the problems). */
+function topologyInput(checked: Partial<Checked>, problems: string[]): TopologyInput | undefined {
+  const { groupId, topic, topicNames, formerGroupIds, formerTiers } = checked
+  const expanded = 'schedule' in checked ? expand(checked.schedule, checked.allowManyAttempts ?? false) : undefined
+  if (expanded && !expanded.ok) problems.push(...expanded.problems)
+  if (!expanded?.ok || groupId === undefined || topic === undefined || topicNames === undefined) return undefined
+  if (formerGroupIds === undefined || formerTiers === undefined || !('deadline' in checked)) return undefined
+  return Object.freeze({
+    topics: Object.freeze([...topic]),
+    groupId,
+    delays: Object.freeze([...expanded.delays]),
+    jitter: expanded.jitter,
+    naming: typeof topicNames === 'string' ? WAYS[topicNames] : topicNames,
+    deadlineMs: checked.deadline,
+    formerTiers: Object.freeze(formerTiers.map((delayMs) => Object.freeze({ delayMs }))),
+    formerGroupIds: Object.freeze([...formerGroupIds]),
+  })
+}
+
+function expand(schedule: unknown, allowManyAttempts: boolean): ReturnType<typeof expandSchedule> {
+  try {
+    return expandSchedule(schedule, { allowManyAttempts })
+  } catch (error) {
+    return { ok: false, problems: [`schedule: reading it threw (${errorText(error)}); give a plain list or a backoff`] }
+  }
+}
+
+/** The topology knows its naming function by another name. */
+function inOptionWords(problem: string): string {
+  return problem.replace(/^naming:/, 'topicNames:')
+}
+
+/** A list of rules that is changed later must not change what was checked. */
+function ownCopy(classify: ClassifyOption | undefined): ClassifyOption | undefined {
+  return typeof classify === 'object' ? Object.freeze([...classify]) : classify
+}
+
+function freeze(checked: Checked, input: TopologyInput): Settings {
+  const { immediate, startFrom } = checked
+  return Object.freeze({
+    kafka: checked.kafka,
+    groupId: checked.groupId,
+    topics: input.topics,
+    topology: buildTopology(input),
+    topologyInput: input,
+    classify: ownCopy(checked.classify as ClassifyOption | undefined),
+    unknownErrors: checked.unknownErrors,
+    handler: checked.handler,
+    ordering: checked.ordering,
+    concurrency: checked.concurrency,
+    immediate: Object.freeze({ tries: immediate?.tries ?? 0, delayMs: immediate?.delay ?? 0 }),
+    startFrom: startFrom instanceof Date ? startFrom.getTime() : startFrom,
+    handlerTimeoutMs: checked.handlerTimeout,
+    shutdownTimeoutMs: checked.shutdownTimeout,
+    publishTimeoutMs: checked.publishTimeout,
+    commitIntervalMs: checked.commitInterval,
+    deadlineMs: checked.deadline,
+    topicSetup: checked.topicSetup,
+    release: checked.release,
+    hooks: Object.freeze([...checked.hooks]),
+    logger: checked.logger ?? consoleLogger(),
+    sessionTimeoutMs: checked.sessionTimeout,
+    heartbeatIntervalMs: checked.heartbeatInterval,
+    rebalanceTimeoutMs: checked.rebalanceTimeout,
+    maxBufferedBytes: checked.maxBufferedBytes,
+    maxBufferedRecords: checked.maxBufferedRecords,
+    decode: checked.decode ?? (checked.schema ? 'json' : undefined),
+    schema: checked.schema,
+  })
+}
