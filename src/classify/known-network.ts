@@ -34,8 +34,14 @@ const UNDICI = new Set([
 ])
 
 /** `HPE_*`: Node's HTTP parser met something that is not HTTP; the connection broke, or a proxy answered. */
-export const undici = ({ code }: Look): Finding =>
-  oneOf(code, UNDICI) || (typeof code === 'string' && code.length < 50 && /^HPE_[A-Z_]+$/.test(code) && code)
+const isParserCode = (code: unknown): code is string =>
+  typeof code === 'string' && code.length < 50 && /^HPE_[A-Z_]+$/.test(code)
+
+/** A newer undici leaves the code out of its parser's error. */
+const PARSER_CLASS: ReadonlySet<string> = new Set(['HTTPParserError'])
+
+export const undici = (seen: Look): Finding =>
+  oneOf(seen.code, UNDICI) || (isParserCode(seen.code) && seen.code) || named(seen, PARSER_CLASS)
 
 /** Node's and OpenSSL's words for a TLS handshake that failed, an expired certificate included: no record's fault. */
 const TLS =
