@@ -135,7 +135,7 @@ export function buildTopology(input: TopologyInput): Topology {
     tierOfAttempt: (attempt: number) => ofAttempt[attempt - 2],
     tierForDelay(afterMs: number, attempt: number) {
       const own = ofAttempt[attempt - 2]
-      if (own === undefined || own.delayMs >= afterMs) return own
+      if (own === undefined || !(afterMs > own.delayMs)) return own
       const byLength = ofAttempt.slice(attempt - 2).sort((a, b) => a.delayMs - b.delayMs)
       return byLength.find((tier) => tier.delayMs >= afterMs) ?? byLength.at(-1)
     },

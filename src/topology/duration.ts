@@ -40,7 +40,9 @@ function parseText(value: unknown): number | undefined {
 
 /** A value as it is shown in a problem: short, on one line, whatever it is. */
 export function shown(value: unknown): string {
-  if (typeof value === 'string') return value.length > 60 ? `'${value.slice(0, 60)}...'` : `'${value}'`
+  if (typeof value === 'string') {
+    return `'${JSON.stringify(value.slice(0, 60)).slice(1, -1)}${value.length > 60 ? '...' : ''}'`
+  }
   if (typeof value === 'number' || typeof value === 'boolean' || value == null) return String(value)
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object'
