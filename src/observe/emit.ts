@@ -70,7 +70,12 @@ export function createEmitter(options: EmitterOptions): Emitter {
   }
 
   const tellOwner = (where: string, error: unknown): void => {
-    if (onProblem) contained('onProblem', () => onProblem(where, error), () => undefined)
+    if (onProblem)
+      contained(
+        'onProblem',
+        () => onProblem(where, error),
+        () => undefined,
+      )
   }
 
   const write = (level: 'debug' | 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>): void =>
@@ -80,7 +85,8 @@ export function createEmitter(options: EmitterOptions): Emitter {
     tellOwner(where, error)
     const allowance = allowProblem(where)
     if (allowance === 'quiet') return
-    const more = allowance === 'say-more-follow' ? ` (more of these in the next ${WINDOW_MS / 1000} s are not told)` : ''
+    const more =
+      allowance === 'say-more-follow' ? ` (more of these in the next ${WINDOW_MS / 1000} s are not told)` : ''
     const fields = { where, error: errorText(error) + more }
     if (type === 'problem') write('error', `${where}: ${fields.error}`, { event: 'problem', groupId, ...fields })
     else emit('problem', fields)

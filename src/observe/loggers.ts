@@ -47,6 +47,11 @@ function json(value: Record<string, unknown>): string {
   try {
     return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? each.toString() : each))
   } catch {
-    return JSON.stringify({ time: value['time'], level: value['level'], logger: 'retryline', message: value['message'] })
+    return JSON.stringify({
+      time: value['time'],
+      level: value['level'],
+      logger: 'retryline',
+      message: value['message'],
+    })
   }
 }
