@@ -1,0 +1,54 @@
+/** What a suite is: one question, asked of several systems on the same broker. */
+
+export interface Counts {
+  expected: number
+  lost: number
+  duplicated: number
+  /** Handled before the time they were due. */
+  early: number
+  /** Anything else that does not add up, such as an offset that was not committed; empty when all is well. */
+  problems: string[]
+}
+
+export interface Measurement {
+  /** In the suite's unit. */
+  value: number
+  /** Further figures of the run, by name, such as p50 and p99. */
+  figures?: Record<string, number>
+  counts: Counts
+}
+
+export interface RunContext {
+  brokers: string[]
+  small: boolean
+  /** What `prepare` returned, by way of JSON. */
+  prepared: unknown
+  /** Differs at each run: names of groups and topics are made with it. */
+  id: string
+}
+
+export interface Suite {
+  name: string
+  unit: string
+  better: 'higher' | 'lower'
+  /** What a reader must know to judge the numbers, in a sentence or two. */
+  method: string
+  /** Ours first; the others are the peers that it is compared with. */
+  systems: readonly [string, ...string[]]
+  /** Once for all systems and runs, in the parent: topics and records. */
+  prepare?(context: Omit<RunContext, 'prepared'>): Promise<unknown>
+  /** One system, once, in a process of its own. */
+  run(system: string, context: RunContext): Promise<Measurement>
+}
+
+/** All suites, by name; a new one is added here. */
+export const suites: Record<string, () => Promise<{ suite: Suite }>> = {
+  lateness: () => import('../suites/lateness'),
+  passthrough: () => import('../suites/passthrough'),
+}
+
+export async function loadSuite(name: string): Promise<Suite> {
+  const load = suites[name]
+  if (!load) throw new Error(`there is no suite ${name}; there are: ${Object.keys(suites).join(', ')}, and all`)
+  return (await load()).suite
+}

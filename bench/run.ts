@@ -1,0 +1,90 @@
+/**
+ * npm run bench -- <suite|all> [--runs N] [--small] [--json] [--systems a,b]
+ *
+ * Each system runs in a process of its own, and the systems take turns over the runs, so that a machine that grows slow
+ * half-way is slow for all. `--small` shows that a suite works; its numbers say nothing and are not written down.
+ */
+import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startBroker } from '../test/helpers/broker'
+import { table, writeReadme } from './lib/report'
+import { summarise, type Result } from './lib/result'
+import { loadSuite, suites, type Measurement, type RunContext, type Suite } from './lib/suite'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    json: { type: 'boolean' },
+    small: { type: 'boolean' },
+    runs: { type: 'string' },
+    systems: { type: 'string' },
+  },
+})
+const small = values.small ?? false
+const runs = Number(values.runs ?? (small ? 1 : 5))
+/** A part of the systems, while working on one; a part is not written down either. */
+const part = values.systems?.split(',')
+const say = values.json ? console.error : console.log
+
+const child = resolve(import.meta.dirname, 'lib/child.ts')
+const PATIENCE = 600_000
+
+function runOnce(suite: Suite, system: string, context: RunContext): Promise<Measurement> {
+  return new Promise((resolve, reject) => {
+    const args = [suite.name, system, JSON.stringify(context)]
+    // What a system prints must not get into the lines of --json.
+    const stdio = ['ignore', 2, 2, 'ipc'] as const
+    const process = fork(child, args, { execArgv: ['--import', 'tsx'], stdio: [...stdio], timeout: PATIENCE })
+    let measured: Measurement | undefined
+    process.once('message', (message) => (measured = message as Measurement))
+    process.once('exit', (code, signal) => {
+      if (measured) resolve(measured)
+      else reject(new Error(`${suite.name}: ${system} ended with ${signal ?? code} and measured nothing`))
+    })
+  })
+}
+
+async function runSuite(suite: Suite, brokers: string[]): Promise<Result[]> {
+  const id = (): string => randomBytes(4).toString('hex')
+  const prepared = await suite.prepare?.({ brokers, small, id: id() })
+  const systems = suite.systems.filter((system) => part?.includes(system) ?? true)
+  const measured = new Map<string, Measurement[]>(systems.map((system) => [system, []]))
+  for (let run = 1; run <= runs; run++) {
+    for (const system of systems) {
+      const measurement = await runOnce(suite, system, { brokers, small, prepared, id: id() })
+      measured.get(system)?.push(measurement)
+      const { lost, duplicated, early, problems } = measurement.counts
+      const counts = `${lost} lost, ${duplicated} doubled, ${early} early`
+      say(`${suite.name} ${run}/${runs} ${system}: ${Math.round(measurement.value)} ${suite.unit}, ${counts}`)
+      for (const problem of problems) say(`  ${problem}`)
+    }
+  }
+  return summarise(suite, measured)
+}
+
+const asked = positionals[0]
+if (positionals.length !== 1 || asked === undefined || !(runs >= 1)) {
+  console.error(`npm run bench -- <${Object.keys(suites).join('|')}|all> [--runs N] [--small] [--json] [--systems a,b]`)
+  process.exit(2)
+}
+const chosen = await Promise.all((asked === 'all' ? Object.keys(suites) : [asked]).map(loadSuite))
+
+const given = process.env.KAFKA_BROKERS
+// C2 and room in memory, unlike a broker for tests: the broker must not be what is measured.
+const own = given ? undefined : await startBroker({ jvm: ['-Xms1g', '-Xmx1g'] })
+const brokers = own?.brokers ?? (given ?? '').split(',')
+try {
+  for (const suite of chosen) {
+    const results = await runSuite(suite, brokers)
+    if (values.json) for (const result of results) console.log(JSON.stringify(result))
+    else console.log(`\n${table(suite, results)}\n`)
+    if (!small && !part)
+      await writeReadme(suite, results, own?.version ?? process.env.KAFKA_VERSION ?? 'of unknown version')
+    // A number from records that were lost or doubled is no number, whichever system it flatters.
+    if (results[0]?.reconciled === false) process.exitCode = 1
+  }
+} finally {
+  await own?.stop()
+}
