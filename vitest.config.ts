@@ -25,7 +25,14 @@ export default defineConfig({
         test: {
           name: 'types',
           include: [],
-          typecheck: { enabled: true, only: true, include: ['test/types/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+          // Faults of other files are the typecheck's business: here they would fail every type test at once.
+          typecheck: {
+            enabled: true,
+            only: true,
+            ignoreSourceErrors: true,
+            include: ['test/types/**/*.test-d.ts'],
+            tsconfig: 'tsconfig.json',
+          },
           sequence: { groupOrder: 1 },
           maxWorkers: 1,
         },
