@@ -25,7 +25,7 @@ describe('where no broker can be had', () => {
 
   it('fails when a broker is required', () => {
     const { status, output } = runWithoutBroker({ REQUIRE_KAFKA: '1' })
-    expect(output).toMatch(/REQUIRE_KAFKA=1 asks for them/)
+    expect(output).toMatch(/REQUIRE_KAFKA=1 asks for the real-broker suites/)
     expect(status).not.toBe(0)
   })
 })

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node'
-import { findBroker, jvmMissing, type SharedBroker } from './broker-find'
+import { findBroker, jvmMissing, type Found, type SharedBroker } from './broker-find'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -10,26 +10,44 @@ declare module 'vitest' {
   }
 }
 
+interface Shared {
+  users: number
+  found: Promise<{ found: Found; noJvm: string | undefined }>
+}
+
+// Each project loads this module anew, and all of them are to share one broker.
+const SHARED = Symbol.for('retryline.test.broker')
+const holder = globalThis as { [SHARED]?: Shared | undefined }
+
 const loud = (what: string, why: string): string => `\n!!! ${what} DID NOT RUN: ${why} !!!\n`
 
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const found = await findBroker()
-  const noJvm = await jvmMissing()
-  project.provide('broker', 'broker' in found ? found.broker : undefined)
-  project.provide('ownBrokers', noJvm === undefined)
-  const lines = [
-    ...('why' in found ? [loud('THE REAL-BROKER SUITES', found.why)] : []),
-    ...(noJvm ? [loud('THE SUITES THAT KILL AND RESTART BROKERS', noJvm)] : []),
-  ]
-  const stop = 'stop' in found ? found.stop : async () => undefined
-  if (lines.length > 0 && process.env.REQUIRE_KAFKA === '1') {
-    await stop()
-    throw new Error(`${lines.join('')}REQUIRE_KAFKA=1 asks for them.`)
-  }
-  for (const line of lines) console.error(line)
+async function find(): Promise<{ found: Found; noJvm: string | undefined }> {
+  const [found, noJvm] = await Promise.all([findBroker(), jvmMissing()])
+  if ('why' in found) console.error(loud('THE REAL-BROKER SUITES', found.why))
+  if (noJvm) console.error(loud('THE SUITES THAT KILL AND RESTART BROKERS', noJvm))
   if ('broker' in found) {
     const { brokers, version, source } = found.broker
     console.log(`real broker: Kafka ${version} at ${brokers.join()} (${source})`)
   }
-  return stop
+  return { found, noJvm }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const shared = (holder[SHARED] ??= { users: 0, found: find() })
+  shared.users++
+  const { found, noJvm } = await shared.found
+
+  const teardown = async (): Promise<void> => {
+    if (--shared.users > 0) return
+    holder[SHARED] = undefined
+    if ('stop' in found) await found.stop()
+  }
+
+  if (process.env.REQUIRE_KAFKA === '1' && ('why' in found || noJvm)) {
+    await teardown()
+    throw new Error(`REQUIRE_KAFKA=1 asks for the real-broker suites: ${'why' in found ? found.why : noJvm}`)
+  }
+  project.provide('broker', 'broker' in found ? found.broker : undefined)
+  project.provide('ownBrokers', noJvm === undefined)
+  return teardown
 }
