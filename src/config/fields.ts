@@ -84,6 +84,7 @@ export const FIELDS = {
   commitInterval: duration(10, MINUTE).default(200),
   deadline: duration(1, 365 * DAY).optional(),
   topicSetup: oneOf('verify', 'create', 'warn').default('verify'),
+  sameGroupInProcess: oneOf('refuse', 'allow').default('refuse'),
   topicNames: anyThat<'by-topic' | 'by-topic-and-group' | CustomNaming>(
     (value) => value === 'by-topic' || value === 'by-topic-and-group' || hasFunctions(value, ['retry', 'deadLetter']),
     "is not a way to name topics; give 'by-topic', 'by-topic-and-group' or { retry(topic, delay, groupId), deadLetter(topic, groupId) }",

@@ -112,6 +112,12 @@ export interface ResilientConsumerOptions<
    * each handles its own records and skips the others'. `'by-topic-and-group'`: each group has its own. Or functions.
    */
   readonly topicNames?: TopicNames
+  /**
+   * A second consumer of the same group on the same cluster in this process is refused by `start()`, since it is nearly
+   * always a mistake. `'allow'` where it is not (a test of a rebalance, say); each then needs a Kafka client of its own.
+   * Default `'refuse'`.
+   */
+  readonly sameGroupInProcess?: 'refuse' | 'allow'
   /** Names that this group had before: waiting records of those are taken over instead of skipped. Default: none. */
   readonly formerGroupIds?: readonly string[]
   /**

@@ -95,6 +95,7 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
     commitIntervalMs: checked.commitInterval,
     deadlineMs: checked.deadline,
     topicSetup: checked.topicSetup,
+    sameGroupInProcess: checked.sameGroupInProcess,
     release: checked.release,
     hooks: Object.freeze([...checked.hooks]),
     logger: checked.logger ?? consoleLogger(),

@@ -32,6 +32,7 @@ export interface Settings {
   readonly commitIntervalMs: number
   readonly deadlineMs: number | undefined
   readonly topicSetup: 'verify' | 'create' | 'warn'
+  readonly sameGroupInProcess: 'refuse' | 'allow'
   readonly release: string | undefined
   readonly hooks: readonly MetricHooks[]
   readonly logger: Logger

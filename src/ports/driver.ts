@@ -49,6 +49,8 @@ export interface GroupListener {
   crashed(error: unknown, restarting: boolean): void
   /** It is back, and about to join. */
   restarted(): void
+  /** The broker has answered a fetch: a sign of life. */
+  fetched(): void
   /** Something failed inside the driver and was contained. */
   problem(where: string, error: unknown): void
 }
@@ -136,6 +138,8 @@ export interface NewTopic {
 export interface TopicAdmin {
   connect(): Promise<void>
   disconnect(): Promise<void>
+  /** Tells clusters apart: the same group on two clusters is two groups. */
+  clusterId(): Promise<string>
   /** Partition count by topic; a topic that does not exist is not in the answer. */
   partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** Settings by topic. Rejects where the cluster does not let us look. */

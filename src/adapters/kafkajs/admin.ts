@@ -39,6 +39,7 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
   return {
     connect: () => admin.connect(),
     disconnect: () => admin.disconnect(),
+    clusterId: async () => (await admin.describeCluster()).clusterId,
     partitions,
     async settings(topics) {
       const { resources } = await admin.describeConfigs({

@@ -86,6 +86,7 @@ export function createKafkajsConsumer(
   consumer.on('consumer.commit_offsets', () => {
     commitEvents++
   })
+  consumer.on('consumer.fetch', () => contain('fetch', () => listener.fetched()))
   consumer.on('consumer.end_batch_process', ({ payload }) => {
     if (payload.batchSize !== 0) return
     contain('empty batch', () => {

@@ -73,6 +73,7 @@ export interface ConsumerLike {
   on(name: 'consumer.group_join', listener: (event: { payload: GroupJoinPayload }) => void): unknown
   on(name: 'consumer.rebalancing', listener: () => void): unknown
   on(name: 'consumer.crash', listener: (event: { payload: CrashPayload }) => void): unknown
+  on(name: 'consumer.fetch', listener: () => void): unknown
   on(name: 'consumer.commit_offsets', listener: () => void): unknown
   on(name: 'consumer.end_batch_process', listener: (event: { payload: EndBatchPayload }) => void): unknown
 }
@@ -104,6 +105,7 @@ export interface ProducerLike {
 export interface AdminLike {
   connect(): Promise<void>
   disconnect(): Promise<void>
+  describeCluster(): Promise<{ clusterId: string }>
   listTopics(): Promise<string[]>
   fetchTopicMetadata(options?: {
     topics: string[]

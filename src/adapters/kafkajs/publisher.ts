@@ -1,3 +1,4 @@
+import { RetrylineError } from '../../errors'
 import type { Acknowledgement, DriverTools, Publisher } from '../../ports'
 import { toKafkaHeaders, type Outgoing } from '../../record'
 import type { KafkaJsLike, ProducerLike } from './kafkajs-like'
@@ -14,8 +15,10 @@ const BROKER_TIMEOUT = 30_000
 export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverTools): Publisher {
   let producer: ProducerLike | undefined
   let connecting: Promise<ProducerLike> | undefined
+  let closed = false
 
   function connected(): Promise<ProducerLike> {
+    if (closed) return Promise.reject(new RetrylineError('RETRYLINE_STATE', 'the publisher is closed'))
     connecting ??= connect().catch((error: unknown) => {
       connecting = undefined
       throw error
@@ -58,7 +61,10 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
       )
     },
     reset: drop,
-    disconnect: drop,
+    disconnect() {
+      closed = true
+      return drop()
+    },
   }
 }
 

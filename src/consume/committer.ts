@@ -1,0 +1,149 @@
+/**
+ * Sends the frontiers of one group's lanes to the broker, few and in one request.
+ *
+ * States:  idle -> scheduled -> in flight -> idle | scheduled
+ *   - the offsets are chosen and handed to the client in one synchronous step, in a macrotask of their own: only then do
+ *     they surely belong to the generation that the client is in.
+ *   - one commit is in flight; after an error the offsets are chosen anew, never sent again.
+ *
+ * Must never happen: two commits in flight; an offset below one that was acknowledged for the same lane; an offset of a
+ * lane that is not open; a commit that is tried a second time as it was.
+ */
+import { errorText, type Emitter } from '../observe'
+import type { Clock, CommitEntry, Timer } from '../ports'
+import type { Lane } from './lane'
+
+/** How soon an offset is committed that settles after a quiet time, ms: several that settle together go together. */
+const SOON_MS = 10
+const RETRY = { firstMs: 100, maxMs: 5_000 }
+
+export interface CommitterOptions {
+  readonly clock: Clock
+  readonly emitter: Emitter
+  readonly tier: string
+  /** The least time between two commits, ms. */
+  readonly intervalMs: number
+  lanes(): Iterable<Lane>
+  /** Whether the client can commit at present. */
+  ready(): boolean
+  commit(entries: readonly CommitEntry[]): Promise<void>
+}
+
+export interface Committer {
+  /** A frontier has moved. */
+  poke(): void
+  /** Commits at once, synchronously as far as the request: for a rebalance, while the broker still takes it. */
+  now(): void
+  /** Commits until nothing is left to commit, it is refused `tries` times, or `expired()`. */
+  flush(tries: number, expired: () => boolean): Promise<void>
+  close(): void
+}
+
+export function createCommitter(options: CommitterOptions): Committer {
+  const { clock, emitter, tier } = options
+  let timer: Timer | undefined
+  let inFlight: Promise<boolean> | undefined
+  let lastAt = -Infinity
+  let failures = 0
+  let closed = false
+
+  function poke(): void {
+    if (timer !== undefined || inFlight !== undefined || closed) return
+    const wait = failures > 0 ? Math.min(RETRY.firstMs * 2 ** (failures - 1), RETRY.maxMs) : 0
+    const due = lastAt + options.intervalMs - clock.monotonic()
+    timer = clock.after(Math.max(SOON_MS, wait, due), () => {
+      timer = undefined
+      send()
+    })
+  }
+
+  function send(): void {
+    if (inFlight !== undefined || closed) return
+    if (!options.ready()) {
+      poke()
+      return
+    }
+    const chosen = choose(options.lanes())
+    if (chosen.length === 0) return
+    const startedAt = (lastAt = clock.monotonic())
+    // Nothing may stand between the choice and the call.
+    inFlight = options.commit(chosen.map(({ entry }) => entry)).then(
+      () => {
+        failures = 0
+        for (const { lane, entry } of chosen) acknowledge(lane, entry.offset)
+        if (emitter.active.committed) {
+          emitter.emit('committed', { tier, partitions: chosen.length, durationMs: clock.monotonic() - startedAt })
+        }
+        return true
+      },
+      (error: unknown) => {
+        failures++
+        for (const { lane } of chosen) lane.dirty = true
+        emitter.emit('commitFailed', { tier, partitions: chosen.length, error: errorText(error) })
+        return false
+      },
+    )
+    void inFlight.then(() => {
+      inFlight = undefined
+      for (const lane of options.lanes()) if (lane.dirty) return poke()
+    })
+  }
+
+  function unschedule(): void {
+    timer?.cancel()
+    timer = undefined
+  }
+
+  async function flush(tries: number, expired: () => boolean): Promise<void> {
+    unschedule()
+    for (let left = tries; left > 0 && !expired(); ) {
+      if (inFlight !== undefined) {
+        await inFlight
+        unschedule()
+        continue
+      }
+      await new Promise<void>((resolve) => {
+        clock.soon(() => {
+          send()
+          resolve()
+        })
+      })
+      const pending = inFlight as Promise<boolean> | undefined
+      unschedule()
+      if (pending === undefined) return
+      if (!(await pending)) left--
+    }
+  }
+
+  return {
+    poke,
+    now() {
+      unschedule()
+      send()
+    },
+    flush,
+    close() {
+      closed = true
+      unschedule()
+    },
+  }
+}
+
+function choose(lanes: Iterable<Lane>): { lane: Lane; entry: CommitEntry }[] {
+  const chosen: { lane: Lane; entry: CommitEntry }[] = []
+  for (const lane of lanes) {
+    if (lane.state !== 'open' || !lane.dirty) continue
+    const offset = lane.tracker.frontier
+    lane.dirty = false
+    if (lane.committed !== undefined && offset <= lane.committed) continue
+    lane.sent.add(offset)
+    chosen.push({ lane, entry: { topic: lane.topic, partition: lane.partition, offset, metadata: '' } })
+  }
+  return chosen
+}
+
+function acknowledge(lane: Lane, offset: bigint): void {
+  if (lane.committed !== undefined && offset < lane.committed) return
+  lane.committed = offset
+  for (const sent of lane.sent) if (sent <= offset) lane.sent.delete(sent)
+}

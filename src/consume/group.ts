@@ -1,0 +1,557 @@
+/**
+ * The engine of one consumer group: the main topics, or one tier. Fetching and handling are apart: batches go into
+ * lanes and kafkajs fetches on; handlers run on the lanes' own time; commits are sent when frontiers move.
+ *
+ * Moved by:  assigned (a new generation), batch, passed, rebalancing, crashed; a handler that ends; the due timer; room.
+ *   - assigned: lanes that are gone are closed, all of them under a new member id (the broker took us for dead); kept ones
+ *     are sought to their own position and verify before they go on.
+ *   - batch: taken only where it continues its lane. That stands in for the generation, which a batch does not carry.
+ *   - stopping: nothing is taken or started any more; what runs ends; what is settled is committed.
+ *
+ * Must never happen: an exception into the driver; two handlers at once where the ordering mode allows one; more handlers
+ * than `concurrency`; a batch that waits longer than WAIT_FOR_ROOM_MS, since it holds up the whole broker's fetches.
+ */
+import type { Settings } from '../config'
+import { RetrylineError } from '../errors'
+import { errorText, type Emitter } from '../observe'
+import type { Assignment, Clock, Driver, FetchedBatch, GroupConsumer, TopicAdmin, TopicPartition } from '../ports'
+import { type Message, toRec } from '../record'
+import { openRetry } from '../route'
+import type { Tier, Topology } from '../topology'
+import { createCommitter, type Committer } from './committer'
+import { type Entry, Lane, type RunningAttempts } from './lane'
+import { openLanes } from './opening'
+import { placeOf, type Processor } from './process-record'
+import { createTurns } from './turns'
+
+/** How long a batch may hold up the fetches of its broker while its lane has no room (or no position) yet, ms. */
+const WAIT_FOR_ROOM_MS = 50
+/** The delay of a resume, a heartbeat and a stop; kafkajs's default of 5 s makes each of them late by up to that. */
+const FETCH_WAIT_MS = 200
+/** Partitions of a group whose batches are handed over side by side. */
+const BATCHES_AT_ONCE = 8
+/** Settled records beyond the frontier are small; so many times the lane's share of records may pile up behind one. */
+const SPAN = 10
+/** What a record costs in memory beyond its bytes: objects of the client and of ours. Bytes; a rough figure. */
+const RECORD_OVERHEAD = 512
+const METADATA_MAX_AGE_MS = 60_000
+const FLUSH_TRIES = 3
+/** The least time between two `lane` events of one lane that only say how deep it is, ms. */
+const REPORT_EVERY_MS = 1_000
+
+export interface GroupOptions {
+  readonly settings: Settings
+  readonly topology: Topology
+  readonly groupId: string
+  readonly topics: readonly string[]
+  /** The tier; undefined for the main topics. */
+  readonly tier: Tier | undefined
+  readonly driver: Driver
+  readonly admin: TopicAdmin
+  readonly clock: Clock
+  readonly emitter: Emitter
+  makeProcessor(callbacks: {
+    released(lane: Lane, entry: Entry): void
+    settled(lane: Lane, entry: Entry): void
+    again(lane: Lane, entry: Entry): void
+    laneChanged(lane: Lane): void
+    stopping(): boolean
+  }): Processor
+  /** Whether the user has paused this main topic (on the main topic and its tiers alike). */
+  isPaused(topic: string): boolean
+  /** While stopping: something has ended that the stop may wait for. */
+  progress(): void
+}
+
+export class Group {
+  readonly tierName: string
+  readonly lanes = new Map<string, Lane>()
+  readonly processor: Processor
+  /** Running handlers by partition, over lanes, crashes and restarts. */
+  readonly #attempts = new Map<string, RunningAttempts>()
+  readonly #consumer: GroupConsumer
+  readonly #committer: Committer
+  readonly #turns: ReturnType<typeof createTurns<Lane>>
+  #epoch = 0
+  #memberId: string | undefined
+  #seq = 0
+  #free: number
+  #stopping = false
+  #fetchedAt: number | undefined
+  crashed: string | undefined
+
+  constructor(readonly options: GroupOptions) {
+    const { settings, driver, clock, emitter, tier } = options
+    this.tierName = tier?.name ?? 'main'
+    this.#free = settings.concurrency
+    this.#consumer = driver.consumer(
+      {
+        groupId: options.groupId,
+        topics: options.topics,
+        sessionTimeoutMs: settings.sessionTimeoutMs,
+        heartbeatIntervalMs: settings.heartbeatIntervalMs,
+        rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
+        maxWaitMs: FETCH_WAIT_MS,
+        ...fetchSizes(settings.maxBufferedBytes),
+        metadataMaxAgeMs: METADATA_MAX_AGE_MS,
+        concurrency: BATCHES_AT_ONCE,
+      },
+      {
+        assigned: (assignment) => this.#assigned(assignment),
+        rebalancing: () => this.#committer.now(),
+        batch: (batch) => this.#batch(batch),
+        passed: (where, first, next) => this.#passed(where, first, next),
+        crashed: (error, restarting) => {
+          this.crashed = errorText(error)
+          emitter.emit('crashed', { tier: this.tierName, error: this.crashed, restarting })
+        },
+        fetched: () => {
+          this.#fetchedAt = clock.monotonic()
+        },
+        restarted: () => emitter.emit('restarted', { tier: this.tierName }),
+        problem: (where, error) => emitter.emit('problem', { where: `${this.groupId}: ${where}`, error: errorText(error) }),
+      },
+    )
+    this.#committer = createCommitter({
+      clock,
+      emitter,
+      tier: this.tierName,
+      intervalMs: settings.commitIntervalMs,
+      lanes: () => this.lanes.values(),
+      ready: () => this.#consumer.running,
+      commit: (entries) => this.#consumer.commit(entries),
+    })
+    this.processor = options.makeProcessor({
+      released: (lane, entry) => this.#released(lane, entry),
+      settled: (lane, entry) => this.#settled(lane, entry),
+      again: (lane, entry) => {
+        if (this.#stopping) return
+        lane.queue.putBack(entry)
+        this.#pump(lane)
+      },
+      laneChanged: (lane) => {
+        this.#pump(lane)
+        if (this.#stopping) this.options.progress()
+      },
+      stopping: () => this.#stopping,
+    })
+    this.#turns = createTurns(clock, (lane) => this.#pump(lane))
+  }
+
+  get groupId(): string {
+    return this.options.groupId
+  }
+
+  get running(): number {
+    return this.options.settings.concurrency - this.#free
+  }
+
+  /** How long the broker has not answered a fetch, ms; undefined before the first. */
+  get silentMs(): number | undefined {
+    return this.#fetchedAt === undefined ? undefined : this.options.clock.monotonic() - this.#fetchedAt
+  }
+
+  get assigned(): boolean {
+    return this.#epoch > 0
+  }
+
+  start(): Promise<void> {
+    return this.#consumer.start()
+  }
+
+  /** Starts what may start now: after a resume. */
+  pumpAll(): void {
+    for (const lane of this.lanes.values()) this.#pump(lane)
+  }
+
+  // ── what the driver reports ──────────────────────────────────────────────────────────────────────────────────────
+
+  #assigned({ memberId, isLeader, partitions }: Assignment): void {
+    this.#epoch++
+    this.crashed = undefined
+    const same = memberId === this.#memberId
+    this.#memberId = memberId
+    const before = this.lanes.size
+    const assigned = new Set(partitions.map(laneKey))
+    let dropped = 0
+    for (const [key, lane] of this.lanes) {
+      if (same && assigned.has(key)) continue
+      dropped += lane.close()
+      this.lanes.delete(key)
+    }
+    const kept = this.lanes.size
+    for (const where of partitions) {
+      const lane = this.lanes.get(laneKey(where))
+      if (lane) this.#keep(lane)
+      else this.#add(where)
+    }
+    this.options.emitter.emit('rebalanced', {
+      tier: this.tierName,
+      assigned: this.lanes.size,
+      added: this.lanes.size - kept,
+      removed: before - kept,
+      kept,
+      dropped,
+    })
+    if (this.lanes.size > 0 && !this.#stopping) void this.#open(isLeader)
+  }
+
+  #keep(lane: Lane): void {
+    lane.synced = false
+    // A lane that waits for its position stays as it is; the present generation asks for it again.
+    if (lane.state === 'open') lane.state = 'verifying'
+    if (lane.position !== undefined) this.#consumer.seek(lane, lane.position)
+    if (lane.full || this.#stopping) this.#consumer.pause(lane)
+    else this.#consumer.resume(lane)
+  }
+
+  #add(where: TopicPartition): Lane {
+    const key = laneKey(where)
+    let attempts = this.#attempts.get(key)
+    if (!attempts) this.#attempts.set(key, (attempts = new Map()))
+    const lane = new Lane(where.topic, where.partition, this.tierName, this.options.tier !== undefined, attempts)
+    this.lanes.set(key, lane)
+    if (this.#stopping) this.#consumer.pause(lane)
+    else this.#consumer.resume(lane)
+    return lane
+  }
+
+  #open(isLeader: boolean): Promise<void> {
+    const { admin, clock, emitter, settings, tier } = this.options
+    return openLanes(
+      {
+        admin,
+        clock,
+        emitter,
+        groupId: this.groupId,
+        startFrom: tier === undefined ? settings.startFrom : 'earliest',
+        epoch: () => this.#epoch,
+        stopped: () => this.#stopping,
+        ready: () => this.#consumer.running,
+        commit: (entries) => this.#consumer.commit(entries),
+        open: (lane, position, committed) => {
+          lane.open(position, committed)
+          this.#consumer.seek(lane, position)
+          if (lane.dirty) this.#committer.poke()
+        },
+        goOn: (lane) => {
+          lane.state = 'open'
+          lane.wake()
+          if (lane.dirty) this.#committer.poke()
+          this.#pump(lane)
+        },
+        reopen: (lane, position, committed) => {
+          lane.close()
+          const fresh = this.#add(lane)
+          fresh.open(position, committed)
+          this.#consumer.seek(fresh, position)
+        },
+      },
+      [...this.lanes.values()],
+      isLeader,
+    )
+  }
+
+  async #batch(batch: FetchedBatch): Promise<void> {
+    const lane = this.lanes.get(laneKey(batch))
+    if (!lane || this.#stopping) {
+      // Unresolved, and paused: a refused batch is fetched again at once, thousands of times a second.
+      this.#consumer.pause(batch)
+      return
+    }
+    lane.synced = true
+    if (lane.position === undefined) {
+      await this.#changeOrTimeout(lane)
+      // Not resolved, so the same is fetched again, from the lane's own position once that is known.
+      if (lane.position === undefined || lane.closed) return
+    }
+    if (batch.fetchedOffset !== lane.position) {
+      await this.#refuse(lane, batch)
+      return
+    }
+    batch.resolve()
+    this.#take(lane, batch)
+    this.#pump(lane)
+    if (this.#isFull(lane)) {
+      await this.#changeOrTimeout(lane)
+      if (this.#isFull(lane) && !lane.closed && !lane.full) {
+        lane.full = true
+        this.#consumer.pause(lane)
+        this.#reportLane(lane)
+      }
+    }
+  }
+
+  /** The batch does not continue the lane: of another generation, or the log was cut below us. */
+  async #refuse(lane: Lane, batch: FetchedBatch): Promise<void> {
+    const { position } = lane
+    if (position === undefined) return
+    if (batch.fetchedOffset > position) {
+      const low = await this.#lowOf(lane)
+      if (lane.closed || lane.position !== position) return
+      if (low !== undefined && low > position) {
+        const { topic, partition } = lane
+        this.options.emitter.emit('gone', {
+          tier: this.tierName,
+          topic,
+          partition,
+          from: position.toString(),
+          to: low.toString(),
+        })
+        this.#advance(lane, low)
+      }
+    }
+    this.#consumer.seek(lane, lane.position ?? position)
+  }
+
+  async #lowOf(lane: Lane): Promise<bigint | undefined> {
+    try {
+      const ranges = await this.options.admin.ranges(lane.topic)
+      return ranges.find(({ partition }) => partition === lane.partition)?.low
+    } catch (error) {
+      this.options.emitter.emit('problem', { where: `looking up the beginning of '${lane.topic}'`, error: errorText(error) })
+      return undefined
+    }
+  }
+
+  #passed(where: TopicPartition, first: bigint, next: bigint): void {
+    const lane = this.lanes.get(laneKey(where))
+    if (lane?.position === undefined || next <= lane.position) return
+    // Like a batch, it must continue the lane. It does not say where its fetch began; the first of a generation may be
+    // one of the generation before, so it counts only where it begins at our position.
+    if (first !== lane.position && !lane.synced) {
+      lane.synced = true
+      this.#consumer.seek(lane, lane.position)
+      return
+    }
+    this.#advance(lane, next)
+  }
+
+  #advance(lane: Lane, next: bigint): void {
+    lane.position = next
+    if (!lane.tracker.pass(next)) return
+    lane.dirty = true
+    this.#committer.poke()
+  }
+
+  // ── a batch into its lane ────────────────────────────────────────────────────────────────────────────────────────
+
+  #take(lane: Lane, batch: FetchedBatch): void {
+    const { messages } = batch
+    const next = batch.lastOffset + 1n
+    const now = this.options.tier === undefined ? 0 : this.options.clock.now()
+    const last = messages.length - 1
+    lane.position = next
+    for (let i = 0; i <= last; i++) {
+      const message = messages[i]!
+      const entry = this.#entry(lane, message, i === last ? next : undefined, now)
+      lane.tracker.add(entry)
+      if (entry.settled) {
+        // Another group's: done with as soon as what stands before it is.
+        if (lane.tracker.settle(entry)) lane.dirty = true
+        continue
+      }
+      lane.held++
+      lane.bytes += entry.bytes
+      lane.queue.push(entry)
+    }
+    if (lane.dirty) this.#committer.poke()
+    if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
+  }
+
+  #entry(lane: Lane, message: Message, tail: bigint | undefined, now: number): Entry {
+    const { ordering } = this.options.settings
+    const { key, value } = message
+    const entry = {
+      message,
+      offset: message.offset,
+      bytes: RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0),
+      seq: this.#seq++,
+      orderKey: ordering === 'partition' ? '' : ordering === 'key' && key !== null ? key.toString('latin1') : undefined,
+      dueAt: 0,
+      settled: false,
+      tail,
+      opened: undefined as Entry['opened'],
+    }
+    if (this.options.tier === undefined) return entry
+    const opened = openRetry(toRec(lane.topic, lane.partition, message), this.options.topology, now)
+    const { emitter } = this.options
+    if (opened.kind === 'skip') {
+      emitter.emit('skipped', { ...placeOf(lane, entry), why: 'other-group', group: opened.group })
+      entry.settled = true
+      return entry
+    }
+    if (opened.problems.length > 0) emitter.emit('envelope', { ...placeOf(lane, entry), problems: opened.problems })
+    entry.opened = opened
+    entry.dueAt = opened.kind === 'reject' ? 0 : (opened.dueAt ?? 0)
+    return entry
+  }
+
+  // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────
+
+  #mayStart(lane: Lane): boolean {
+    return (
+      lane.state === 'open' &&
+      !this.#stopping &&
+      lane.troubled === 0 &&
+      lane.handlerPauses === 0 &&
+      !this.options.isPaused(this.#mainTopic(lane))
+    )
+  }
+
+  #mainTopic(lane: Lane): string {
+    return this.options.tier === undefined ? lane.topic : (this.options.topology.origin(lane.topic)?.main ?? lane.topic)
+  }
+
+  #pump(lane: Lane): void {
+    if (lane.queue.length === 0 || !this.#mayStart(lane)) return
+    const gated = this.options.tier !== undefined
+    for (;;) {
+      if (this.#free === 0) {
+        this.#turns.wait(lane)
+        return
+      }
+      if (this.#turns.isLong()) {
+        // Handlers that never wait for anything must not keep timers, heartbeats and fetches from running.
+        this.#turns.later(lane)
+        return
+      }
+      const entry = lane.queue.take(gated ? this.options.clock.now() : 0)
+      if (!entry) break
+      this.#free--
+      lane.running++
+      this.processor.start(lane, entry)
+      if (!this.#mayStart(lane)) return
+    }
+    if (gated) this.#armDue(lane)
+  }
+
+  #armDue(lane: Lane): void {
+    const due = lane.queue.nextDue()
+    lane.dueTimer?.cancel()
+    lane.dueTimer = undefined
+    if (due === undefined) return
+    lane.dueTimer = this.options.clock.at(due, () => {
+      lane.dueTimer = undefined
+      this.#pump(lane)
+    })
+  }
+
+  #released(lane: Lane, entry: Entry): void {
+    this.#free++
+    lane.running--
+    if (this.#stopping) {
+      this.options.progress()
+      return
+    }
+    if (!lane.closed) lane.queue.release(entry)
+    const next = this.#turns.next()
+    if (next === undefined) {
+      this.#pump(lane)
+      return
+    }
+    // Others wait for a place: this lane goes behind them.
+    if (lane.queue.length > 0 && !lane.closed) this.#turns.wait(lane)
+    this.#pump(next)
+  }
+
+  #settled(lane: Lane, entry: Entry): void {
+    if (lane.closed) return
+    lane.settle(entry)
+    if (lane.dirty) this.#committer.poke()
+    if (lane.full && !this.#stopping && this.#hasRoom(lane)) {
+      lane.full = false
+      this.#consumer.resume(lane)
+      this.#reportLane(lane)
+    }
+    if (this.#hasRoom(lane)) lane.wake()
+    if (lane.held === 0 && lane.reportedHeld > 0) this.#reportLane(lane)
+  }
+
+  // ── room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Each lane has an equal share; a lane alone has it all. */
+  #isFull(lane: Lane): boolean {
+    return this.#exceeds(lane, 1)
+  }
+
+  #hasRoom(lane: Lane): boolean {
+    return !this.#exceeds(lane, 0.5)
+  }
+
+  #exceeds(lane: Lane, part: number): boolean {
+    const { maxBufferedRecords, maxBufferedBytes } = this.options.settings
+    const records = Math.max(1, maxBufferedRecords / this.lanes.size) * part
+    const bytes = (maxBufferedBytes / this.lanes.size) * part
+    return lane.held > records || lane.bytes > bytes || lane.tracker.length > records * SPAN
+  }
+
+  #changeOrTimeout(lane: Lane): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.options.clock.after(WAIT_FOR_ROOM_MS, resolve)
+      void lane.changed().then(() => {
+        timer.cancel()
+        resolve()
+      })
+    })
+  }
+
+  #reportLane(lane: Lane): void {
+    const { emitter } = this.options
+    if (!emitter.active.lane) return
+    lane.reportedAt = this.options.clock.monotonic()
+    lane.reportedHeld = lane.held
+    const { tier, topic, partition, held, running, bytes, full } = lane
+    emitter.emit('lane', { tier, topic, partition, held, running, bytes, full })
+  }
+
+  // ── stopping ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Takes and starts nothing from now on. */
+  refuse(): void {
+    if (this.#stopping) return
+    this.#stopping = true
+    for (const lane of this.lanes.values()) {
+      lane.dropQueue()
+      lane.wake()
+      this.#consumer.pause(lane)
+    }
+  }
+
+  /** Whether nothing of this group is under way: no handler, and no copy that is not through. */
+  get drained(): boolean {
+    if (this.running > 0) return false
+    for (const lane of this.lanes.values()) if (lane.copies > 0) return false
+    return true
+  }
+
+  abort(reason: RetrylineError): void {
+    this.processor.runner.watchdog.abortAll(reason)
+  }
+
+  abandon(): void {
+    this.processor.runner.watchdog.abandonAll()
+  }
+
+  /** Commits what is settled. */
+  flush(expired: () => boolean): Promise<void> {
+    return this.#committer.flush(FLUSH_TRIES, expired)
+  }
+
+  async close(withinMs: number): Promise<void> {
+    this.#committer.close()
+    this.processor.runner.watchdog.close()
+    for (const lane of this.lanes.values()) lane.close()
+    await this.#consumer.stop(withinMs)
+  }
+}
+
+function laneKey({ topic, partition }: TopicPartition): string {
+  return `${topic}/${partition}`
+}
+
+/** A fetch may bring more than there is room for by one response, so that is kept to a part of the room. */
+function fetchSizes(maxBufferedBytes: number): { maxBytes: number; maxBytesPerPartition: number } {
+  const maxBytes = Math.max(64 * 1024, Math.min(10 * 1024 * 1024, Math.floor(maxBufferedBytes / 4)))
+  return { maxBytes, maxBytesPerPartition: Math.min(1024 * 1024, maxBytes) }
+}

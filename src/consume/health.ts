@@ -1,0 +1,97 @@
+import type { Clock } from '../ports'
+import type { Group } from './group'
+import type { Lane } from './lane'
+
+export interface PartitionHealth {
+  readonly topic: string
+  readonly partition: number
+  /**
+   * `ok`; `waiting` (holds only records that are not due yet); `paused` (by `pause()`, here or in a handler); `full`
+   * (has all the records there is room for); `opening` and `verifying` (asks the broker where the group stands);
+   * `blocked` (a copy cannot be published, so the offset waits).
+   */
+  readonly state: 'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked'
+  /** The next offset to be fetched; decimal text. */
+  readonly position: string | undefined
+  /** What the broker last acknowledged; decimal text. */
+  readonly committed: string | undefined
+  /** Records in memory that are not settled. */
+  readonly held: number
+  /** Of these, in a handler now. */
+  readonly running: number
+  /** How long the oldest of these has been there, ms. */
+  readonly oldestRunningMs: number
+  /** When the next retry is due, ms since the epoch. */
+  readonly nextDueAt?: number
+}
+
+export interface GroupHealth {
+  readonly groupId: string
+  /** `main`, or the canonical delay of the tier. */
+  readonly tier: string
+  /** `ok`; `joining`; `crashed` (and on its way back); `silent` (the broker has answered no fetch for 10 s). */
+  readonly state: 'ok' | 'joining' | 'crashed' | 'silent'
+  /** The error of the crash. */
+  readonly error?: string
+  readonly partitions: readonly PartitionHealth[]
+}
+
+/** Everything in it can be given to JSON.stringify. */
+export interface Health {
+  /** `ok` only where every group is `ok` and no partition is `blocked`; `degraded` says that somebody should look. */
+  readonly status: 'idle' | 'starting' | 'ok' | 'paused' | 'degraded' | 'stopping' | 'stopped'
+  /** One line for each reason of `degraded`. */
+  readonly problems: readonly string[]
+  readonly groups: readonly GroupHealth[]
+}
+
+/** So long without an answer to a fetch, which comes every 200 ms when idle, is more than a hiccup. ms. */
+const SILENT_MS = 10_000
+
+export function groupHealth(group: Group, clock: Clock, isPaused: (lane: Lane) => boolean): GroupHealth {
+  // On a manual clock an hour passes between two fetches; there silence means nothing.
+  const silent = clock.track === undefined && (group.silentMs ?? 0) > SILENT_MS
+  const state = group.crashed !== undefined ? 'crashed' : silent ? 'silent' : group.assigned ? 'ok' : 'joining'
+  return {
+    groupId: group.groupId,
+    tier: group.tierName,
+    state,
+    ...(group.crashed !== undefined && { error: group.crashed }),
+    partitions: [...group.lanes.values()].map((lane) => partitionHealth(lane, clock, isPaused(lane))),
+  }
+}
+
+function partitionHealth(lane: Lane, clock: Clock, paused: boolean): PartitionHealth {
+  const nextDueAt = lane.queue.nextDue()
+  let oldest = clock.monotonic()
+  for (const attempt of lane.attempts.values()) oldest = Math.min(oldest, attempt.startedAt)
+  return {
+    topic: lane.topic,
+    partition: lane.partition,
+    state: stateOf(lane, clock, paused, nextDueAt),
+    position: lane.position?.toString(),
+    committed: lane.committed?.toString(),
+    held: lane.held,
+    running: lane.running,
+    oldestRunningMs: Math.round(clock.monotonic() - oldest),
+    ...(nextDueAt !== undefined && nextDueAt > 0 && { nextDueAt }),
+  }
+}
+
+function stateOf(lane: Lane, clock: Clock, paused: boolean, nextDueAt: number | undefined): PartitionHealth['state'] {
+  if (lane.state === 'opening' || lane.state === 'verifying') return lane.state
+  if (lane.troubled > 0) return 'blocked'
+  if (paused || lane.handlerPauses > 0) return 'paused'
+  if (lane.full) return 'full'
+  return lane.running === 0 && nextDueAt !== undefined && nextDueAt > clock.now() ? 'waiting' : 'ok'
+}
+
+export function problemsOf(groups: readonly GroupHealth[]): string[] {
+  return groups.flatMap((group) => [
+    ...(group.state === 'crashed' ? [`group ${group.groupId} has crashed: ${group.error}`] : []),
+    ...(group.state === 'silent' ? [`group ${group.groupId}: no fetch was answered for ${SILENT_MS / 1000} s`] : []),
+    ...group.partitions
+      .filter(({ state }) => state === 'blocked')
+      .map(({ topic, partition }) => `${topic}/${partition} waits: a copy of a failed record cannot be published`),
+  ])
+}

@@ -1,0 +1,5 @@
+export { createConsumer } from './create-resilient-consumer'
+export type { MakeDriver, ResilientConsumer } from './create-resilient-consumer'
+export type { GroupHealth, Health, PartitionHealth } from './health'
+export type { StopOptions, StopReport } from './lifecycle'
+export type { PauseTarget } from './pauses'

@@ -1,0 +1,121 @@
+/**
+ * The lane of one assigned partition: what was fetched and is not settled, in memory.
+ *
+ * States:  opening -> open <-> verifying -> closed
+ *   - `opening`: assigned, but the broker has not told yet where the group stands. No position, no record.
+ *   - `open`: takes batches that continue its position, starts handlers, commits its frontier.
+ *   - `verifying`: kept over a rebalance; until the broker is asked whether the partition was somebody else's meanwhile,
+ *     nothing starts and nothing is committed. Batches are taken.
+ *   - `closed`: taken away, or dropped. What had not started is gone; what runs still ends, and its result is not used.
+ *     A closed lane is never opened again: the next assignment makes a new one.
+ *
+ * A record:  queued -> running -> (copy under way) -> settled.  It counts as held until it is settled.
+ *
+ * Must never happen: a batch taken that does not begin at `position`; a record started in any state but `open`; the
+ * frontier of a lane that is not `open` committed; a commit below one that was acknowledged for this lane.
+ */
+import type { Timer, TopicPartition } from '../ports'
+import type { Message } from '../record'
+import type { Handled, Rejected } from '../route'
+import type { Attempt } from './attempt'
+import { CommitTracker, type Tracked } from './commit-tracker'
+import { LaneQueue, type Waiting } from './lane-queue'
+
+export interface Entry extends Tracked, Waiting {
+  readonly message: Message
+  readonly bytes: number
+  /** What the headers of a retry say; on the main topic they are read only when the record fails. */
+  readonly opened: Handled | Rejected | undefined
+}
+
+/** Running attempts of one partition by offset: outlives the lane, so that a record that comes again joins its call. */
+export type RunningAttempts = Map<string, Attempt>
+
+export class Lane implements TopicPartition {
+  state: 'opening' | 'open' | 'verifying' | 'closed' = 'opening'
+  /** The offset that the next batch must begin at; undefined while opening. */
+  position: bigint | undefined
+  tracker = new CommitTracker<Entry>(0n)
+  readonly queue: LaneQueue<Entry>
+  /** Records and bytes in memory that are not settled. */
+  held = 0
+  bytes = 0
+  running = 0
+  /** Copies whose publish has failed at least once and is not through: the lane waits for them. */
+  troubled = 0
+  /** Records whose handler has ended and whose copy, or what they sent, is under way. */
+  copies = 0
+  /** Handlers that paused the lane and did not resume it. */
+  handlerPauses = 0
+  /** Whether fetching is paused, by us and for want of room. */
+  full = false
+  /** The last offset that the broker acknowledged for this lane. */
+  committed: bigint | undefined
+  /** Sent since then, perhaps stored although the answer was lost. */
+  readonly sent = new Set<bigint>()
+  dirty = false
+  /** A batch of the present generation has come: what comes now was fetched from a position of ours. */
+  synced = false
+  dueTimer: Timer | undefined
+  reportedAt = -Infinity
+  reportedHeld = 0
+  /** Those who wait until the lane is open or has room. */
+  #waiters: (() => void)[] = []
+
+  constructor(
+    readonly topic: string,
+    readonly partition: number,
+    /** `main`, or the canonical delay of the tier. */
+    readonly tier: string,
+    gated: boolean,
+    readonly attempts: RunningAttempts,
+  ) {
+    this.queue = new LaneQueue(gated)
+  }
+
+  get closed(): boolean {
+    return this.state === 'closed'
+  }
+
+  open(position: bigint, committed: bigint | undefined): void {
+    this.position = position
+    this.tracker = new CommitTracker(position)
+    this.committed = committed
+    this.state = 'open'
+    this.wake()
+  }
+
+  /** Returns how many records were dropped before they had started. */
+  close(): number {
+    const dropped = this.queue.length
+    this.state = 'closed'
+    this.dropQueue()
+    this.wake()
+    return dropped
+  }
+
+  dropQueue(): void {
+    this.queue.clear()
+    this.dueTimer?.cancel()
+    this.dueTimer = undefined
+  }
+
+  settle(entry: Entry): void {
+    if (entry.settled) return
+    this.held--
+    this.bytes -= entry.bytes
+    if (this.tracker.settle(entry)) this.dirty = true
+  }
+
+  /** Resolves when something changes that a batch may wait for. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => this.#waiters.push(resolve))
+  }
+
+  wake(): void {
+    if (this.#waiters.length === 0) return
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const resolve of waiters) resolve()
+  }
+}

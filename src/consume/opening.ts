@@ -1,0 +1,132 @@
+/**
+ * Where a lane begins, and whether a kept one may go on: asked of the broker after every assignment.
+ *
+ * - A partition with a committed offset begins there.
+ * - One without begins at its beginning, with `startFrom: 'earliest'` and on every tier; the position is fixed, sought and
+ *   committed, so that a rebalance before the first record cannot move it.
+ * - With `latest` or a time, the leader of the group decides for all partitions of a topic that has no commit at all, and
+ *   commits for all; the others wait until they see it. A partition without a commit beside siblings that have one was
+ *   added later, and is read from its beginning.
+ * - A kept lane goes on if the broker holds what this lane last committed; else somebody else was at work meanwhile, and
+ *   the lane is dropped and begun anew at the broker's offset.
+ *
+ * Must never happen: a record started, or an offset committed, between an assignment and its answer; an answer used for a
+ * later assignment than it was asked for.
+ */
+import { errorText, type Emitter } from '../observe'
+import type { Clock, CommitEntry, CommittedOffset, TopicAdmin } from '../ports'
+import type { Lane } from './lane'
+
+const RETRY = { firstMs: 200, maxMs: 5_000 }
+/** How often a member looks whether the leader has decided, ms. */
+const LOOK_MS = 100
+
+export interface OpeningOptions {
+  readonly admin: TopicAdmin
+  readonly clock: Clock
+  readonly emitter: Emitter
+  readonly groupId: string
+  readonly startFrom: 'earliest' | 'latest' | number
+  /** The assignment that is current; an answer for another one is thrown away. */
+  epoch(): number
+  stopped(): boolean
+  /** Whether the client can commit: the leader's decision is a commit. */
+  ready(): boolean
+  commit(entries: readonly CommitEntry[]): Promise<void>
+  open(lane: Lane, position: bigint, committed: bigint | undefined): void
+  goOn(lane: Lane): void
+  reopen(lane: Lane, position: bigint, committed: bigint | undefined): void
+}
+
+export async function openLanes(options: OpeningOptions, all: readonly Lane[], isLeader: boolean): Promise<void> {
+  const { clock, emitter, epoch, stopped } = options
+  const asked = epoch()
+  const stale = (): boolean => epoch() !== asked || stopped()
+  let lanes = all
+  for (let failures = 0; !stale(); ) {
+    let wait = LOOK_MS
+    try {
+      lanes = await openSome(options, lanes, isLeader, stale)
+      if (lanes.length === 0) return
+    } catch (error) {
+      emitter.emit('problem', { where: `reading the offsets of ${options.groupId}`, error: errorText(error) })
+      wait = Math.min(RETRY.firstMs * 2 ** failures++, RETRY.maxMs)
+    }
+    if (stale()) return
+    await new Promise<void>((resolve) => {
+      clock.after(wait, resolve)
+    })
+  }
+}
+
+/** Returns the lanes that must wait for the leader. */
+async function openSome(
+  options: OpeningOptions,
+  lanes: readonly Lane[],
+  isLeader: boolean,
+  stale: () => boolean,
+): Promise<readonly Lane[]> {
+  const topics = [...new Set(lanes.map(({ topic }) => topic))]
+  const committed = await options.admin.committed(options.groupId, topics)
+  if (stale()) return []
+  const waiting: Lane[] = []
+  for (const topic of topics) {
+    const here = lanes.filter((lane) => lane.topic === topic && !lane.closed)
+    const known = new Map(committed.filter((entry) => entry.topic === topic).map((entry) => [entry.partition, entry]))
+    const fresh = here.filter((lane) => !goOnOrBegin(options, lane, known.get(lane.partition)))
+    if (fresh.length === 0) continue
+    const isNewGroup = [...known.values()].every(({ offset }) => offset < 0n)
+    if (options.startFrom === 'earliest' || !isNewGroup) {
+      const ranges = await options.admin.ranges(topic)
+      if (stale()) return []
+      const lows = new Map(ranges.map(({ partition, low }) => [partition, low]))
+      for (const lane of fresh) begin(options, lane, lows.get(lane.partition) ?? 0n)
+    } else {
+      if (isLeader && options.ready()) await decideForAll(options, topic, stale)
+      if (stale()) return []
+      // Also the leader waits until it reads its own decision, so that all begin at what the broker holds.
+      waiting.push(...fresh)
+    }
+  }
+  return waiting
+}
+
+/** Returns false for a lane whose group has no offset yet. */
+function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset | undefined): boolean {
+  const offset = found?.offset ?? -1n
+  if (lane.state === 'opening') {
+    if (offset < 0n) return false
+    options.open(lane, offset, offset)
+    return true
+  }
+  // kafkajs itself commits -1 or -2 where the log was cut below us. Nobody else was at work then: say ours again.
+  if (offset < 0n) {
+    lane.committed = undefined
+    lane.dirty = true
+    options.goOn(lane)
+  } else if (offset === lane.committed || lane.sent.has(offset)) {
+    lane.committed = offset
+    options.goOn(lane)
+  } else {
+    const ours = (lane.committed ?? -1n).toString()
+    const { tier, topic, partition } = lane
+    options.emitter.emit('reopened', { tier, topic, partition, ours, broker: offset.toString() })
+    options.reopen(lane, offset, offset)
+  }
+  return true
+}
+
+function begin(options: OpeningOptions, lane: Lane, position: bigint): void {
+  lane.dirty = true
+  if (lane.state === 'opening') options.open(lane, position, undefined)
+  else options.goOn(lane)
+}
+
+async function decideForAll(options: OpeningOptions, topic: string, stale: () => boolean): Promise<void> {
+  const ranges = await options.admin.ranges(topic)
+  const at = typeof options.startFrom === 'number' ? await options.admin.offsetsAt(topic, options.startFrom) : undefined
+  if (stale()) return
+  await options.commit(
+    ranges.map(({ partition, high }) => ({ topic, partition, offset: at?.get(partition) ?? high, metadata: '' })),
+  )
+}

@@ -1,0 +1,311 @@
+/**
+ * The way of one record, in order: whose it is, decode, handler, judge, route, copy, settle. Every step that can fail
+ * ends in a copy on another topic or leaves the record unsettled; none throws.
+ */
+import { describeError, type Classifier } from '../classify'
+import type { Settings } from '../config'
+import type { Outbox, SendResult } from '../deliver'
+import { HEADER, type FailureReason } from '../envelope'
+import { RetrylineError } from '../errors'
+import { errorText, type Emitter } from '../observe'
+import type { Clock, Random } from '../ports'
+import { toRec, type HandlerMessage, type Outgoing, type OutgoingMessage } from '../record'
+import { composeCopy, decideRoute, openMain, partitionForKey, partitionOf, toDeadLetter, type Decision, type Handled, type Rejected } from '../route'
+import type { Topology } from '../topology'
+import type { Attempt, Outcome } from './attempt'
+import type { Decoder } from './decode'
+import type { Entry, Lane } from './lane'
+import { attemptFields, classifyContext, createAttemptRunner, type AttemptRunner } from './run-attempt'
+import { checkOutgoing } from './staged'
+
+/** How long to wait before a record that fits nowhere is offered to the dead letter topic again, ms. */
+const STUCK_RETRY_MS = 30_000
+
+export interface ProcessorOptions {
+  readonly settings: Settings
+  readonly topology: Topology
+  readonly classifier: Classifier
+  readonly decoder: Decoder | undefined
+  readonly outbox: Outbox
+  readonly clock: Clock
+  readonly random: Random
+  readonly emitter: Emitter
+  readonly frameName: string
+  countPartitions(topic: string): Promise<number>
+  /** The handler's place is free again, and what waits behind the record's key may start. */
+  released(lane: Lane, entry: Entry): void
+  /** The record is done with: its offset may be committed. */
+  settled(lane: Lane, entry: Entry): void
+  /** The record is to be handled once more, by this lane. */
+  again(lane: Lane, entry: Entry): void
+  /** Something changed that decides whether the lane may start records. */
+  laneChanged(lane: Lane): void
+  stopping(): boolean
+}
+
+export interface Processor {
+  readonly runner: AttemptRunner
+  /** Takes a place of the handler's concurrency until `released`. */
+  start(lane: Lane, entry: Entry): void
+}
+
+interface Judged {
+  readonly error: unknown
+  readonly timedOut: boolean
+  readonly latenessMs: number | undefined
+}
+
+export function createProcessor(options: ProcessorOptions): Processor {
+  const { settings, topology, classifier, decoder, outbox, clock, random, emitter, countPartitions } = options
+  const runner = createAttemptRunner({
+    handler: settings.handler,
+    handlerTimeoutMs: settings.handlerTimeoutMs,
+    immediate: settings.immediate,
+    maxAttempts: topology.maxAttempts,
+    classifier,
+    clock,
+    emitter,
+    logger: settings.logger,
+    frameName: options.frameName,
+    ended,
+    pauseChanged: options.laneChanged,
+    stopping: options.stopping,
+  })
+
+  function start(lane: Lane, entry: Entry): void {
+    const running = lane.attempts.get(entry.offset)
+    if (running) {
+      // Delivered again (a rejoin, a crash of the client) while its first call is under way here.
+      emitter.emit('skipped', { ...placeOf(lane, entry), why: 'joined' })
+      ;(running.joiners ??= []).push((outcome) => {
+        options.released(lane, entry)
+        conclude(lane, entry, outcome, running)
+      })
+      return
+    }
+    if (entry.opened?.kind === 'reject') {
+      options.released(lane, entry)
+      const { opened } = entry
+      void counted(lane, () => reject(lane, entry, opened))
+      return
+    }
+    if (entry.opened === undefined && isForAnotherGroup(lane, entry)) {
+      options.released(lane, entry)
+      options.settled(lane, entry)
+      return
+    }
+    if (decoder === undefined) runner.start(lane, entry, undefined)
+    else decodeThenStart(decoder, lane, entry)
+  }
+
+  /** On a main topic our headers count only where a replay set them. */
+  function isForAnotherGroup(lane: Lane, entry: Entry): boolean {
+    const { headers } = entry.message
+    if (headers?.[HEADER.replayed] === undefined) return false
+    const opened = openMain(toRec(lane.topic, lane.partition, entry.message), topology)
+    if (opened.kind !== 'skip') return false
+    emitter.emit('skipped', { ...placeOf(lane, entry), why: 'other-group', group: opened.group })
+    return true
+  }
+
+  function decodeThenStart(decode: Decoder, lane: Lane, entry: Entry): void {
+    const { message, opened } = entry
+    const result = decode(message.value, {
+      topic: opened?.original.topic ?? lane.topic,
+      partition: opened?.original.partition ?? lane.partition,
+      key: message.key,
+      headers: (message.headers ?? {}) as HandlerMessage['headers'],
+    })
+    const go = (decoded: Awaited<typeof result>): void => {
+      if (decoded.ok) {
+        runner.start(lane, entry, decoded.value)
+        return
+      }
+      options.released(lane, entry)
+      const judged = { error: decoded.error, timedOut: false, latenessMs: latenessOf(entry) }
+      void counted(lane, () => failed(lane, entry, judged))
+    }
+    if ('then' in result) void result.then(go)
+    else go(result)
+  }
+
+  function ended(attempt: Attempt, outcome: Outcome): void {
+    const { lane, entry } = attempt
+    options.released(lane, entry)
+    for (const join of attempt.joiners ?? []) join(outcome)
+    conclude(lane, entry, outcome, attempt)
+  }
+
+  function conclude(lane: Lane, entry: Entry, outcome: Outcome, attempt: Attempt): void {
+    if (lane.closed) {
+      // Its new owner gets the record again, so a copy of ours would make it two.
+      if (attempt.lane === lane && attempt.joiners === undefined) {
+        emitter.emit('late', { ...placeOf(lane, entry), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
+      }
+      return
+    }
+    if (outcome.kind === 'ok') {
+      if (attempt.sends === undefined) options.settled(lane, entry)
+  else void counted(lane, () => publishStaged(lane, entry, attempt.sends!, attempt))
+    } else if (outcome.kind === 'again') options.again(lane, entry)
+    else {
+      const latenessMs = attemptFields(attempt, clock).latenessMs
+      const timedOut = outcome.kind === 'timeout'
+      const error = timedOut ? attempt.signal.reason : outcome.error
+      void counted(lane, () => failed(lane, entry, { error, timedOut, latenessMs }, attempt))
+    }
+  }
+
+  /** A stop waits for what is counted. */
+  async function counted(lane: Lane, work: () => Promise<void>): Promise<void> {
+    lane.copies++
+    try {
+      await work()
+    } catch (error) {
+      // By construction nothing there throws; should it, the record stays where it is and the fault is told.
+      emitter.emit('problem', { where: 'carrying a failed record on', error: errorText(error) })
+    } finally {
+      lane.copies--
+      options.laneChanged(lane)
+    }
+  }
+
+  /** What the handler gave to ctx.send() must stand before its record is done with. */
+  async function publishStaged(lane: Lane, entry: Entry, sends: OutgoingMessage[], attempt: Attempt): Promise<void> {
+    let ready: Outgoing[]
+    try {
+      ready = await Promise.all(sends.map(async (message, i) => toOutgoing(message, entry, lane, i)))
+    } catch (error) {
+      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) }, attempt)
+      return
+    }
+    const results = await Promise.all(ready.map((record) => outbox.send(record, troubleOf(lane))))
+    if (results.includes('too-large')) {
+      const error = new RetrylineError('RETRYLINE_PUBLISH', 'a record given to ctx.send() is too large for its topic')
+      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) }, attempt)
+    } else if (!results.includes('closed')) settleIfOpen(lane, entry)
+  }
+
+  async function toOutgoing(message: OutgoingMessage, entry: Entry, lane: Lane, index: number): Promise<Outgoing> {
+    const { topic, key, value, headers, partition } = checkOutgoing(message)
+    const count = await countPartitions(topic)
+    const keyless = { key, topic, partition: lane.partition, offset: BigInt(entry.offset) + BigInt(index) }
+    const chosen = partition ?? (key === null ? partitionOf(keyless, count) : partitionForKey(key, count))
+    if (chosen >= count) {
+      throw new RetrylineError('RETRYLINE_PUBLISH', `ctx.send(): partition ${chosen} of '${topic}', which has ${count}`)
+    }
+    return { topic, partition: chosen, key, value, headers }
+  }
+
+  /** Judges a failure and carries it to its next topic. The attempt is reported with what became of it. */
+  async function failed(lane: Lane, entry: Entry, judged: Judged, attempt?: Attempt): Promise<void> {
+    const rec = toRec(lane.topic, lane.partition, entry.message)
+    const opened = (entry.opened as Handled | undefined) ?? (openMain(rec, topology) as Handled)
+    const context = classifyContext(lane, entry, opened.attempt, topology.maxAttempts)
+    const verdict = judged.timedOut
+      ? ({ kind: 'retry', because: 'the handler did not settle in time', known: true } as const)
+      : classifier(judged.error, context)
+    const now = clock.now()
+    const { main, firstFailedAt } = opened
+    const route = { main, attempt: opened.attempt, firstFailedAt, verdict, timedOut: judged.timedOut, topology, now, random }
+    const decision = decideRoute(route)
+    if (attempt && emitter.active.attempt) {
+      emitter.emit('attempt', {
+        ...attemptFields(attempt, clock),
+        outcome: judged.timedOut ? 'timeout' : decision.kind,
+        because: verdict.because,
+        errorClass: describeError(judged.error).name,
+      })
+    }
+    await carry(lane, entry, opened, decision, verdict.because, judged, now)
+  }
+
+  async function reject(lane: Lane, entry: Entry, opened: Rejected): Promise<void> {
+    const because = opened.problems.join('; ')
+    const decision = toDeadLetter({ main: opened.main, attempt: opened.attempt, topology }, opened.reason)
+    const error = new RetrylineError('RETRYLINE_UNDECODABLE', `the retry headers make no sense: ${because}`)
+    await carry(lane, entry, opened, decision, because, { error, timedOut: false, latenessMs: undefined }, clock.now())
+  }
+
+  async function carry(
+    lane: Lane,
+    entry: Entry,
+    opened: Handled | Rejected,
+    first: Decision,
+    because: string,
+    judged: Judged,
+    at: number,
+  ): Promise<void> {
+    const rec = toRec(lane.topic, lane.partition, entry.message)
+    const error = describeError(judged.error)
+    const { latenessMs } = judged
+    const failure = { error, because, at, groupId: settings.groupId, release: settings.release, latenessMs }
+    let decision = first
+    for (;;) {
+      const slim = decision.kind === 'dead-letter' && decision.reason === 'too-large'
+      const partitions = await countPartitions(decision.topic)
+      const copy = composeCopy(rec, opened, decision, failure, partitions, { slim })
+      const result: SendResult = await outbox.send(copy, troubleOf(lane))
+      if (result === 'closed') return
+      if (result === 'acknowledged') break
+      if (!slim) {
+        decision = toDeadLetter({ main: opened.main, attempt: opened.attempt, topology }, 'too-large' as FailureReason)
+        continue
+      }
+      emitter.emit('problem', {
+        where: `${lane.topic}/${lane.partition}@${entry.offset}`,
+        error: `too large even for '${decision.topic}': raise its max.message.bytes; the partition waits`,
+      })
+      if (!(await stuck(lane))) return
+    }
+    if (lane.closed) {
+      emitter.emit('late', { ...placeOf(lane, entry), outcome: 'failed' })
+      return
+    }
+    report(lane, entry, decision, because)
+    options.settled(lane, entry)
+  }
+
+  function report(lane: Lane, entry: Entry, decision: Decision, because: string): void {
+    const { attempt, topic: to } = decision
+    const fields = { ...placeOf(lane, entry), to, attempt, because }
+    if (decision.kind === 'retry') emitter.emit('retried', { ...fields, dueAt: decision.dueAt })
+    else emitter.emit('deadLettered', { ...fields, reason: decision.reason })
+  }
+
+  /** Waits before the next try; false where the lane is closed meanwhile. */
+  function stuck(lane: Lane): Promise<boolean> {
+    lane.troubled++
+    options.laneChanged(lane)
+    return new Promise((resolve) => {
+      clock.after(STUCK_RETRY_MS, () => {
+        lane.troubled--
+        options.laneChanged(lane)
+        resolve(!lane.closed && !options.stopping())
+      })
+    })
+  }
+
+  function troubleOf(lane: Lane): (troubled: boolean) => void {
+    return (troubled) => {
+      lane.troubled += troubled ? 1 : -1
+      options.laneChanged(lane)
+    }
+  }
+
+  function settleIfOpen(lane: Lane, entry: Entry): void {
+    if (lane.closed) emitter.emit('late', { ...placeOf(lane, entry), outcome: 'ok' })
+    else options.settled(lane, entry)
+  }
+
+  function latenessOf(entry: Entry): number | undefined {
+    const dueAt = entry.opened?.dueAt
+    return dueAt === undefined ? undefined : Math.max(0, clock.now() - dueAt)
+  }
+
+  return { runner, start }
+}
+
+export function placeOf(lane: Lane, entry: Entry): { tier: string; topic: string; partition: number; offset: string } {
+  return { tier: lane.tier, topic: lane.topic, partition: lane.partition, offset: entry.offset }
+}

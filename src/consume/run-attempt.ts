@@ -1,0 +1,220 @@
+/**
+ * Calls the handler for one record and says how it ended. What the handler is given, its time-out, its quick tries and
+ * its pause are dealt with here; where the record goes afterwards is not.
+ */
+import type { Classifier } from '../classify'
+import { errorText, type Emitter } from '../observe'
+import type { Clock, Logger } from '../ports'
+import { type EachMessage, type Handler, type HandlerMessage, toMessageHeaders } from '../record'
+import { Attempt, Context, type Outcome, Watchdog } from './attempt'
+import type { Entry, Lane } from './lane'
+
+/** How long a handler may take to settle once its signal is aborted, ms. */
+export const GRACE_MS = 1_000
+
+export interface RunnerOptions {
+  readonly handler: Handler
+  readonly handlerTimeoutMs: number
+  readonly immediate: { readonly tries: number; readonly delayMs: number }
+  readonly maxAttempts: number
+  readonly classifier: Classifier
+  readonly clock: Clock
+  readonly emitter: Emitter
+  readonly logger: Logger
+  /** The function that awaits the handler bears this name, so that stop() finds itself called from inside one. */
+  readonly frameName: string
+  /** Called once, when the attempt has ended or is abandoned. */
+  ended(attempt: Attempt, outcome: Outcome): void
+  /** A lane was paused or resumed by its handler. */
+  pauseChanged(lane: Lane): void
+  stopping(): boolean
+}
+
+export interface AttemptRunner {
+  readonly watchdog: Watchdog
+  start(lane: Lane, entry: Entry, value: unknown): void
+}
+
+const OK: Outcome = { kind: 'ok' }
+const TIMEOUT: Outcome = { kind: 'timeout' }
+const AGAIN: Outcome = { kind: 'again' }
+
+const heartbeat = (): Promise<void> => Promise.resolve()
+
+export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
+  const { handler, clock, emitter, immediate, maxAttempts } = options
+  const watchdog = new Watchdog(clock, options.handlerTimeoutMs, GRACE_MS, abandon)
+
+  // A computed name survives minifiers.
+  const { [options.frameName]: call } = {
+    [options.frameName]: async (attempt: Attempt, payload: EachMessage, context: Context): Promise<void> => {
+      try {
+        await handler(payload, context)
+      } catch (error) {
+        settled(attempt, { kind: 'failed', error })
+        return
+      }
+      settled(attempt, OK)
+    },
+  } as Record<string, (attempt: Attempt, payload: EachMessage, context: Context) => Promise<void>>
+
+  function start(lane: Lane, entry: Entry, value: unknown): void {
+    const attempt = new Attempt(lane, entry, entry.opened?.attempt ?? 1, maxAttempts)
+    attempt.value = value
+    lane.attempts.set(entry.offset, attempt)
+    watchdog.add(attempt)
+    callHandler(attempt)
+  }
+
+  function callHandler(attempt: Attempt): void {
+    const payload = payloadOf(attempt)
+    const context = new Context(attempt, options.logger)
+    if (clock.track === undefined) {
+      void call!(attempt, payload, context)
+      return
+    }
+    attempt.work = clock.track(() => describe(attempt))
+    attempt.work.run(() => void call!(attempt, payload, context))
+  }
+
+  function payloadOf(attempt: Attempt): EachMessage {
+    const { lane, entry } = attempt
+    const pause = (): (() => void) => pauseLane(attempt)
+    const { opened, message } = entry
+    if (opened === undefined) {
+      return { topic: lane.topic, partition: lane.partition, message: message as HandlerMessage, heartbeat, pause }
+    }
+    // Ids made from place and time must hold at every attempt, so the handler sees those of the first delivery.
+    const { topic, partition, offset, timestamp } = opened.original
+    const headers = toMessageHeaders(opened.headers) as HandlerMessage['headers']
+    return {
+      topic,
+      partition,
+      message: { ...message, offset: offset.toString(), timestamp: timestamp.toString(), headers } as HandlerMessage,
+      heartbeat,
+      pause,
+    }
+  }
+
+  function pauseLane(attempt: Attempt): () => void {
+    const { lane } = attempt
+    attempt.paused = true
+    lane.handlerPauses++
+    options.pauseChanged(lane)
+    let resumed = false
+    return () => {
+      if (resumed) return
+      resumed = true
+      lane.handlerPauses--
+      options.pauseChanged(lane)
+    }
+  }
+
+  function settled(attempt: Attempt, outcome: Outcome): void {
+    attempt.work?.done()
+    if (attempt.state !== 'running') {
+      emitter.emit('late', { ...placeOf(attempt), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
+      return
+    }
+    if (attempt.cutShort) end(attempt, AGAIN)
+    else if (attempt.timedOut) end(attempt, TIMEOUT)
+    else if (outcome.kind === 'failed' && attempt.paused) end(attempt, AGAIN)
+    else if (outcome.kind === 'failed' && mayTryAgainNow(attempt, outcome.error)) tryAgainSoon(attempt, outcome.error)
+    else end(attempt, outcome)
+  }
+
+  function mayTryAgainNow(attempt: Attempt, error: unknown): boolean {
+    if (attempt.tryInAttempt > immediate.tries || options.stopping() || attempt.lane.closed) return false
+    if (clock.monotonic() + immediate.delayMs >= attempt.deadlineAt) return false
+    const verdict = options.classifier(error, classifyContext(attempt.lane, attempt.entry, attempt.number, maxAttempts))
+    // Somebody who asks for a longer wait is not served by a short one.
+    return verdict.kind === 'retry' && (verdict.after ?? 0) <= immediate.delayMs
+  }
+
+  function tryAgainSoon(attempt: Attempt, error: unknown): void {
+    report(attempt, { kind: 'failed', error }, 'again')
+    attempt.sends = undefined
+    clock.after(immediate.delayMs, () => {
+      if (attempt.state !== 'running') return
+      if (attempt.timedOut || options.stopping() || attempt.lane.closed) {
+        end(attempt, attempt.timedOut ? TIMEOUT : { kind: 'failed', error })
+        return
+      }
+      attempt.tryInAttempt++
+      callHandler(attempt)
+    })
+  }
+
+  function end(attempt: Attempt, outcome: Outcome): void {
+    attempt.state = 'ended'
+    finish(attempt, outcome)
+  }
+
+  function abandon(attempt: Attempt, during: 'handler-timeout' | 'shutdown'): void {
+    attempt.state = 'abandoned'
+    attempt.work?.done()
+    emitter.emit('abandoned', {
+      ...placeOf(attempt),
+      attempt: attempt.number,
+      runningMs: Math.round(clock.monotonic() - attempt.startedAt),
+      during,
+    })
+    finish(attempt, TIMEOUT)
+  }
+
+  function finish(attempt: Attempt, outcome: Outcome): void {
+    watchdog.remove(attempt)
+    const { lane, entry } = attempt
+    if (lane.attempts.get(entry.offset) === attempt) lane.attempts.delete(entry.offset)
+    if (emitter.active.attempt && outcome.kind !== 'failed') report(attempt, outcome, outcome.kind)
+    options.ended(attempt, outcome)
+  }
+
+  function report(attempt: Attempt, outcome: Outcome, as: 'ok' | 'again' | 'timeout'): void {
+    if (!emitter.active.attempt) return
+    emitter.emit('attempt', {
+      ...attemptFields(attempt, clock),
+      outcome: as,
+      ...(outcome.kind === 'failed' && { errorClass: errorText(outcome.error).slice(0, 200) }),
+    })
+  }
+
+  return { watchdog, start }
+}
+
+export function placeOf(attempt: Attempt): { tier: string; topic: string; partition: number; offset: string } {
+  const { lane, entry } = attempt
+  return { tier: lane.tier, topic: lane.topic, partition: lane.partition, offset: entry.offset }
+}
+
+/** What every `attempt` event tells. */
+export function attemptFields(attempt: Attempt, clock: Clock) {
+  const { entry } = attempt
+  const durationMs = clock.monotonic() - attempt.startedAt
+  const dueAt = entry.opened?.dueAt
+  return {
+    ...placeOf(attempt),
+    originalTopic: entry.opened?.main ?? attempt.lane.topic,
+    attempt: attempt.number,
+    tryInAttempt: attempt.tryInAttempt,
+    durationMs,
+    ...(dueAt !== undefined && { latenessMs: Math.max(0, Math.round(clock.now() - durationMs - dueAt)) }),
+  }
+}
+
+export function classifyContext(lane: Lane, entry: Entry, attempt: number, maxAttempts: number) {
+  const { opened, message } = entry
+  return {
+    topic: opened?.original.topic ?? lane.topic,
+    partition: opened?.original.partition ?? lane.partition,
+    offset: opened?.original.offset.toString() ?? entry.offset,
+    key: message.key,
+    attempt,
+    maxAttempts,
+    ...(opened?.firstFailedAt !== undefined && { firstFailedAt: opened.firstFailedAt }),
+  }
+}
+
+function describe({ lane, entry, number }: Attempt): string {
+  return `${lane.topic}/${lane.partition}@${entry.offset} (attempt ${number})`
+}

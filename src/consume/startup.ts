@@ -1,0 +1,84 @@
+/** What must be known before the first group is joined: that the broker is there, the topics fit, the groups are free. */
+import type { Settings } from '../config'
+import { RetrylineError, isRetrylineError } from '../errors'
+import { errorText, type Emitter } from '../observe'
+import type { Clock, Driver, Publisher, TopicAdmin } from '../ports'
+import type { Topology } from '../topology'
+import { withFormerTiers } from './former-tiers'
+import { takeGroups } from './groups-in-process'
+import { verifyTopics } from './verify-topics'
+
+export interface StartupOptions {
+  readonly settings: Settings
+  readonly driver: Driver
+  readonly admin: TopicAdmin
+  readonly publisher: Publisher
+  readonly clock: Clock
+  readonly emitter: Emitter
+}
+
+export interface Startup {
+  /** Throws RETRYLINE_CONNECT, RETRYLINE_TOPICS or RETRYLINE_GROUP_IN_USE. `release` gives the groups back. */
+  prepare(): Promise<{ topology: Topology; release: () => void }>
+  /** The partition count of a topic: those of the topology are known, others are looked up once. */
+  count(topic: string): Promise<number>
+  /** Looks the count up anew; undefined for a topic that does not exist. */
+  recount(topic: string): Promise<number | undefined>
+  topology(): Topology
+}
+
+export function createStartup({ settings, driver, admin, publisher, clock, emitter }: StartupOptions): Startup {
+  const counts = new Map<string, number>()
+  let { topology } = settings
+
+  async function recount(topic: string): Promise<number | undefined> {
+    const count = (await admin.partitions([topic])).get(topic)
+    if (count !== undefined) counts.set(topic, count)
+    return count
+  }
+
+  async function prepare(): Promise<{ topology: Topology; release: () => void }> {
+    await connect()
+    topology = await withFormerTiers(settings.topology, settings.topologyInput, admin, emitter)
+    const verified = await verifyTopics({
+      admin,
+      topology,
+      mode: settings.topicSetup,
+      clock,
+      warn: (problem) => settings.logger.warn(problem),
+    })
+    for (const [topic, count] of verified) counts.set(topic, count)
+    const groups = [topology.groupId, ...topology.tiers.map(({ groupId }) => groupId)]
+    const release =
+      settings.sameGroupInProcess === 'allow' ? () => undefined : takeGroups(await admin.clusterId(), groups)
+    return { topology, release }
+  }
+
+  async function connect(): Promise<void> {
+    try {
+      await admin.connect()
+      await publisher.connect()
+    } catch (error) {
+      if (isRetrylineError(error)) throw error
+      throw new RetrylineError(
+        'RETRYLINE_CONNECT',
+        `${driver.client} could not connect (${errorText(error)}); check the brokers, ssl and sasl of the Kafka client ` +
+          'that was given as kafka',
+        { cause: error },
+      )
+    }
+  }
+
+  return {
+    prepare,
+    async count(topic) {
+      const count = counts.get(topic) ?? (await recount(topic))
+      if (count === undefined) {
+        throw new RetrylineError('RETRYLINE_PUBLISH', `topic '${topic}' does not exist; create it first`)
+      }
+      return count
+    },
+    recount,
+    topology: () => topology,
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Looks at every topic that is read or written before anything is, so that a typo makes no topic and a bad setting
+ * loses no record. All that is wrong is told at once, each with the command that mends it.
+ */
+import { OWN_HEADER_BUDGET } from '../envelope'
+import { RetrylineError } from '../errors'
+import { errorText } from '../observe'
+import type { Clock, TopicAdmin, TopicSettings } from '../ports'
+import type { TopicRole, Topology } from '../topology'
+import { judgeSettings, missingTopic, partitionWarning, wantedTopic, withoutPartitions } from './topic-problems'
+import type { Surroundings } from './topic-problems'
+
+export interface VerifyOptions {
+  /** Connected. */
+  readonly admin: TopicAdmin
+  readonly topology: Topology
+  readonly mode: 'verify' | 'create' | 'warn'
+  readonly clock: Clock
+  /** Told of what does not fail the start. */
+  readonly warn: (problem: string) => void
+  /** The most bytes that our headers add to a record. */
+  readonly headerBudgetBytes?: number
+}
+
+/** How long a topic that was made may take to be seen, and how often to look. */
+const APPEARS_WITHIN = 30_000
+const LOOK_EVERY = 200
+
+/**
+ * Partition count by topic. A topic that the cluster does not let us see (mode `warn` only) is not in it.
+ * Rejects with RETRYLINE_TOPICS and every problem, or with RETRYLINE_CONNECT where the cluster cannot be asked at all.
+ */
+export async function verifyTopics(options: VerifyOptions): Promise<Map<string, number>> {
+  const { topology, mode, warn } = options
+  const roles = topology.allTopics()
+  let { counts, hidden } = await countPartitions(options, roles)
+  const { settings, problems } = await readSettings(options, [...counts.keys()])
+  const around = (role: TopicRole): Surroundings => ({
+    mainPartitions: counts.get(role.main),
+    mainSettings: settings.get(role.main),
+    headerBudgetBytes: options.headerBudgetBytes ?? OWN_HEADER_BUDGET,
+    jitter: topology.jitter,
+  })
+  const missing = (): TopicRole[] => roles.filter(({ topic }) => !counts.has(topic) && !hidden.has(topic))
+
+  if (mode === 'create') {
+    const toMake = missing().filter((role) => role.role !== 'main' && !role.tier?.former && counts.has(role.main))
+    if (toMake.length > 0) {
+      const failure = await createTopics(options, toMake, around)
+      ;({ counts, hidden } = await countPartitions(options, roles))
+      if (failure !== undefined && missing().length > 0) problems.push(failure)
+    }
+  }
+
+  const unusable = missing().map((role) => missingTopic(role, around(role)))
+  for (const role of roles) {
+    const partitions = counts.get(role.topic)
+    if (partitions === 0) unusable.push(withoutPartitions(role))
+    const warning = partitions ? partitionWarning(role, partitions, around(role)) : undefined
+    if (warning !== undefined) warn(warning)
+    const own = settings.get(role.topic)
+    if (own === undefined) continue
+    const found = judgeSettings(role, own, around(role))
+    problems.push(...found.problems)
+    found.warnings.forEach(warn)
+  }
+  if (mode === 'warn') problems.splice(0).forEach(warn)
+  if (unusable.length + problems.length > 0) throw refused([...unusable, ...problems], mode)
+  return counts
+}
+
+interface Counts {
+  readonly counts: Map<string, number>
+  /** Topics that we may not see. */
+  readonly hidden: ReadonlySet<string>
+}
+
+async function countPartitions({ admin, mode, warn }: VerifyOptions, roles: readonly TopicRole[]): Promise<Counts> {
+  const names = roles.map(({ topic }) => topic)
+  try {
+    return { counts: new Map(await admin.partitions(names)), hidden: new Set() }
+  } catch (error) {
+    if (!isForbidden(error)) throw unreachable(error)
+    if (mode !== 'warn') throw refused([`the topics may not be looked at: ${forbiddenMend('Describe', error)}`], mode)
+  }
+  // One topic that is hidden makes the whole question fail, so ask for each by itself.
+  const counts = new Map<string, number>()
+  const hidden = new Set<string>()
+  for (const name of names) {
+    try {
+      for (const [topic, count] of await admin.partitions([name])) counts.set(topic, count)
+    } catch (error) {
+      if (!isForbidden(error)) throw unreachable(error)
+      hidden.add(name)
+      warn(`${name}: ${forbiddenMend('Describe', error)}`)
+    }
+  }
+  return { counts, hidden }
+}
+
+async function readSettings(
+  { admin, mode }: VerifyOptions,
+  names: readonly string[],
+): Promise<{ settings: ReadonlyMap<string, TopicSettings>; problems: string[] }> {
+  if (names.length === 0) return { settings: new Map(), problems: [] }
+  try {
+    return { settings: await admin.settings(names), problems: [] }
+  } catch (error) {
+    if (!isForbidden(error) && mode !== 'warn') throw unreachable(error)
+    const problem = `the settings of the topics cannot be checked: ${forbiddenMend('DescribeConfigs', error)}`
+    return { settings: new Map(), problems: [problem] }
+  }
+}
+
+/** Makes the topics and waits until they can be seen; what went wrong, if anything did. */
+async function createTopics(
+  { admin, clock }: VerifyOptions,
+  roles: readonly TopicRole[],
+  around: (role: TopicRole) => Surroundings,
+): Promise<string | undefined> {
+  let failure: string | undefined
+  try {
+    await admin.createTopics(roles.map((role) => wantedTopic(role, around(role))))
+  } catch (error) {
+    // Another member may have been faster: what counts is whether they are there.
+    failure = `making the missing topics failed: ${errorText(error)}; allow it, or make them by the commands above`
+  }
+  const names = roles.map(({ topic }) => topic)
+  const deadline = clock.monotonic() + (failure === undefined ? APPEARS_WITHIN : LOOK_EVERY)
+  for (;;) {
+    const seen = await admin.partitions(names).catch(() => new Map<string, number>())
+    if (names.every((name) => (seen.get(name) ?? 0) > 0)) return failure
+    if (clock.monotonic() >= deadline) return failure ?? 'the topics were made, but cannot be seen yet; start again'
+    await new Promise<void>((resolve) => clock.after(LOOK_EVERY, resolve))
+  }
+}
+
+function isForbidden(error: unknown): boolean {
+  const type = (error as { type?: unknown } | null | undefined)?.type
+  return /authoriz/i.test(`${typeof type === 'string' ? type : ''} ${errorText(error)}`)
+}
+
+function forbiddenMend(operation: string, error: unknown): string {
+  return `${errorText(error)}; allow ${operation} on them to this user, or set topicSetup: 'warn'`
+}
+
+function unreachable(error: unknown): RetrylineError {
+  const message = `The cluster could not be asked about the topics: ${errorText(error)}`
+  return new RetrylineError('RETRYLINE_CONNECT', message, { cause: error })
+}
+
+function refused(problems: readonly string[], mode: string): RetrylineError {
+  const lines = problems.map((problem) => `\n- ${problem}`).join('')
+  const hint =
+    mode === 'verify' ? "\nIn development, topicSetup: 'create' makes missing retry and dead letter topics." : ''
+  const head = `The topics are not as they must be (${problems.length} to mend):`
+  return new RetrylineError('RETRYLINE_TOPICS', `${head}${lines}${hint}`, { problems: Object.freeze([...problems]) })
+}

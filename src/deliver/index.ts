@@ -1,0 +1,3 @@
+export { createOutbox } from './outbox'
+export type { Outbox, OutboxOptions, SendResult } from './outbox'
+export { sizeOf } from './size'
