@@ -86,7 +86,8 @@ export function openRetry(rec: Rec, topology: Topology, receivedAt: number): Ope
     problems,
   }
   if (isOriginSound(envelope, main, problems)) return { kind: 'handle', ...read }
-  return { kind: 'reject', reason: 'bad-envelope', ...read, attempt: attempt - 1, original: place(rec, main) }
+  const made = Math.max(1, attempt - 1)
+  return { kind: 'reject', reason: 'bad-envelope', ...read, attempt: made, original: place(rec, main) }
 }
 
 function earlier(time: number | undefined, limit: number): number | undefined {
