@@ -105,7 +105,7 @@ export function createEmitter(options: EmitterOptions): Emitter {
   function emit<E extends EventType>(type: E, fields: Fields<E>): void {
     if (!active[type]) return
     const event = { type, groupId, ...fields } as EventOf<E>
-    const line = LOG_LINES[type] as LogLine<E> | undefined
+    const line = LOG_LINES[type]
     if (line) contained('log line', () => log(line, event), tellOwner)
     // A list is replaced, never changed: a listener that is taken away during the loop does not disturb it.
     for (const { name, fn } of calls[type]) contained(name, () => fn(event as never), failed(type))

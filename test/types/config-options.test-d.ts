@@ -29,7 +29,7 @@ test('a kafkajs client is a client', () => {
 
 test('without decode and schema the value is unknown, and a kafkajs handler fits', () => {
   create({ ...base, handler: (_payload, ctx) => expectTypeOf(ctx.value).toEqualTypeOf<unknown>() })
-  create({ ...base, handler: (() => Promise.resolve()) satisfies EachMessageHandler as EachMessageHandler })
+  create({ ...base, handler: (() => Promise.resolve()) satisfies EachMessageHandler })
   create({ ...base, decode: 'json', handler: (_payload, ctx) => expectTypeOf(ctx.value).toEqualTypeOf<unknown>() })
 })
 

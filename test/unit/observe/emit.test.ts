@@ -153,7 +153,7 @@ describe('P12: observers cannot break the flow, and no failure is silent', () =>
     ['gives a thenable that throws', () => ({ then: thrower })],
   ])('a hook that %s is a problem event, and the others are called', async (_how, hook) => {
     const memory = memoryHooks()
-    const { emitter, logger, told } = make([{ attempt: hook as () => void }, memory])
+    const { emitter, logger, told } = make([{ attempt: hook }, memory])
     emitter.emit('attempt', attempt)
     await vi.waitFor(() => expect(memory.counts).toMatchObject({ attempt: 1, problem: 1 }))
     expect(memory.events('problem')[0]).toMatchObject({ where: 'hook attempt', error: 'Error: hook is broken' })
