@@ -1,0 +1,64 @@
+import { copy, decodeHeaders } from './headers'
+import type { StoredRecord } from './log'
+import type { FakeBatch, FakeMessage } from './types'
+
+/** What kafkajs makes of the answer to one fetch for one partition. */
+export class Batch implements FakeBatch {
+  readonly messages: FakeMessage[]
+  readonly highWatermark: string
+
+  constructor(
+    readonly topic: string,
+    readonly partition: number,
+    readonly fetchedOffset: string,
+    private readonly raw: readonly StoredRecord[],
+    end: bigint,
+  ) {
+    this.highWatermark = String(end)
+    this.messages = raw.filter((record) => !record.control).map(toMessage)
+  }
+
+  isEmpty(): boolean {
+    return this.messages.length === 0
+  }
+
+  /** Records came, and none of them is for a handler. */
+  isEmptyDueToFiltering(): boolean {
+    return this.isEmpty() && this.raw.length > 0
+  }
+
+  firstOffset(): string | null {
+    const first = this.raw[0]
+    return first === undefined ? null : String(first.offset)
+  }
+
+  /** Of all that came, control records included; the end of the log where nothing did. */
+  lastOffset(): string {
+    const last = this.raw.at(-1)
+    return last === undefined ? String(BigInt(this.highWatermark) - 1n) : String(last.offset)
+  }
+
+  offsetLag(): string {
+    return String(BigInt(this.highWatermark) - 1n - BigInt(this.lastOffset()))
+  }
+
+  offsetLagLow(): string {
+    const first = this.raw[0]
+    return first === undefined ? '0' : String(BigInt(this.highWatermark) - 1n - first.offset)
+  }
+}
+
+function toMessage(record: StoredRecord): FakeMessage {
+  const { offset, timestamp, key, value, headers } = record
+  return {
+    magicByte: 2,
+    attributes: 0,
+    timestamp: String(timestamp),
+    offset: String(offset),
+    key: copy(key),
+    value: copy(value),
+    headers: decodeHeaders(headers),
+    isControlRecord: false,
+    batchContext: {},
+  } as unknown as FakeMessage
+}

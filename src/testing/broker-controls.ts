@@ -1,0 +1,97 @@
+/** `kafka.broker`: faults, and what happens to a cluster from outside. */
+import { RetrylineError } from '../errors'
+import type { FakeBroker } from './broker'
+import { KafkaJSError, KafkaJSNumberOfRetriesExceeded } from './errors'
+import type { LiveConsumer } from './fake-consumer'
+import type { EveryRequest, NextRequest, RequestFilter, RequestKind } from './faults'
+import type { GroupState } from './group-coordinator'
+import type { StoredRecord } from './log'
+import { decodeAssignment } from './member-protocol'
+import { DEFAULT_RETRY } from './retrier'
+
+export interface GroupMemberView {
+  readonly memberId: string
+  readonly clientId: string
+  readonly isLeader: boolean
+  readonly assignment: Record<string, number[]>
+}
+
+export interface BrokerControls {
+  /** What happens to the next request of a kind (and topic, partition, group): once, to the first that fits. */
+  next(kind: RequestKind, where?: RequestFilter): NextRequest
+  /** To all of them, until stopped. */
+  every(kind: RequestKind, where?: RequestFilter): EveryRequest
+  /** The group rebalances, though its members stay. */
+  rebalance(groupId: string): void
+  /** Consumers die: all of a group, or the one of a member id. Without an error of one that kafkajs restarts after. */
+  crash(groupOrMemberId: string, error?: Error): void
+  /** The coordinator drops a member, as after a session without heartbeats. */
+  expireSession(memberId: string): void
+  members(groupId: string): GroupMemberView[]
+  group(groupId: string): { state: GroupState; generation: number }
+  /** The broker is gone: connections break, new ones are refused. */
+  down(): void
+  up(): void
+  /** A transaction marker: takes an offset, and no handler sees it. */
+  appendMarker(topic: string, partition: number): bigint
+  /** Compaction: records go (the last one never does), offsets stay. */
+  compact(topic: string, partition: number, keep: (record: { offset: bigint; key: Buffer | null }) => boolean): void
+}
+
+export function createBrokerControls(broker: FakeBroker, consumers: readonly LiveConsumer[]): BrokerControls {
+  const missing = (what: string): RetrylineError =>
+    new RetrylineError(
+      'RETRYLINE_TESTING',
+      `${what}; groups of the fake broker: ${broker.coordinator.names().join(', ') || 'none'}`,
+    )
+
+  return {
+    next: (kind, where) => broker.faults.next(kind, where),
+    every: (kind, where) => broker.faults.every(kind, where),
+
+    rebalance(groupId) {
+      if (broker.coordinator.view(groupId).members.length === 0) throw missing(`group ${groupId} has no members`)
+      broker.coordinator.rebalance(groupId)
+    },
+
+    crash(groupOrMemberId, error) {
+      const dying = consumers.filter((one) => one.groupId === groupOrMemberId || one.memberId() === groupOrMemberId)
+      const { retries, initialRetryTime } = DEFAULT_RETRY
+      const cause = new KafkaJSError('a crash that the test asked for')
+      const reason = error ?? new KafkaJSNumberOfRetriesExceeded(cause, retries, initialRetryTime)
+      const died = dying.map((one) => one.crash(reason))
+      if (!died.includes(true)) throw missing(`no running consumer has the group or member id ${groupOrMemberId}`)
+    },
+
+    expireSession(memberId) {
+      if (!broker.coordinator.expire(memberId)) throw missing(`no group has a member ${memberId}`)
+    },
+
+    members: (groupId) =>
+      broker.coordinator.view(groupId).members.map(({ memberId, clientId, isLeader, assignment }) => ({
+        memberId,
+        clientId,
+        isLeader,
+        assignment: decodeAssignment(assignment)?.assignment ?? {},
+      })),
+
+    group(groupId) {
+      const { state, generationId } = broker.coordinator.view(groupId)
+      return { state, generation: generationId }
+    },
+
+    down: () => broker.goDown(),
+    up: () => broker.comeUp(),
+
+    appendMarker(topic, partition) {
+      const log = broker.topics.mustFind(topic, partition).partitions[partition]
+      const marker = { timestamp: broker.clock.now(), key: Buffer.from([0, 0, 0, 1]), value: null, headers: [] }
+      return log?.append([{ ...marker, control: true }]) ?? -1n
+    },
+
+    compact(topic, partition, keep) {
+      const log = broker.topics.mustFind(topic, partition).partitions[partition]
+      log?.compact((record: StoredRecord) => record.control || keep(record))
+    },
+  }
+}

@@ -1,0 +1,214 @@
+import { AsyncResource } from 'node:async_hooks'
+import { RetrylineError } from '../errors'
+import { systemClock, type Clock, type Timer } from '../ports'
+import { toMs, type Duration } from './duration'
+import { TimerQueue, type Entry, type Purpose } from './timer-queue'
+import { WorkOffice, type FakeWork } from './work'
+
+/*
+ * The manual clock: how `advance` moves.
+ *
+ * waiting for quiet -> quiet   -> the next timer at or before the target fires -> waiting for quiet ... -> at the target
+ *                   -> stalled -> a deadline of what is stuck fires -> waiting for quiet
+ *                              -> there is none before the target: rejected, and time stays where it is
+ *
+ * Quiet: nothing counted is busy and one macrotask has passed in which nothing happened to counted work.
+ * Stalled: something is busy and nothing has happened to counted work for `stallAfter` real ms.
+ *
+ * Must never happen: time that goes back; a timer fired early, or twice; a wait without an end. All that is real here
+ * (macrotasks, the stall's time) comes from the system clock, which captures it at load: a test framework's fake
+ * timers cannot stop it.
+ */
+
+export interface ManualClock extends Clock {
+  /** Moves time: runs what is due on the way, each at its time, and waits until broker and handlers are quiet. */
+  advance(duration: Duration): Promise<void>
+  /** Waits until broker and handlers are quiet; fires what is due now, and moves no time. */
+  settle(): Promise<void>
+  /** For handlers: resolves when the clock has moved so far. The handler is parked meanwhile, not busy. */
+  sleep(duration: Duration): Promise<void>
+  /** For handlers that wait for something the test itself will do: parked, not busy, until `promise` settles. */
+  park<T>(promise: PromiseLike<T>): Promise<T>
+  /** Moves the wall clock alone (forwards or back), as an operator or a time server does. */
+  jump(ms: number): void
+  track(label: () => string): FakeWork
+  /** Names of what is busy now; empty when all is quiet. */
+  busy(): string[]
+  /** How many timers are waiting. */
+  timers(): number
+}
+
+/** What only the fake itself uses. */
+export interface InnerClock extends ManualClock {
+  /** Resolves in a macrotask of its own. */
+  turn(): Promise<void>
+  /** A virtual wait of the fake's own code; a handler that waits for it is parked. */
+  wait(ms: number): Promise<void>
+  detached<T>(fn: () => T): T
+  /** Ends the running or the next `advance` with this reason: something goes round without moving. */
+  giveUp(reason: string): void
+}
+
+export interface ClockOptions {
+  /** Where time starts: the real now unless told. */
+  startAt?: Date | number
+  /** Real ms without any progress after which counted work is taken to be stuck. */
+  stallAfter?: number
+}
+
+/** Work that never rests, though it keeps happening, is given up after so many times `stallAfter`. */
+const PATIENCE = 10
+
+const fault = (message: string): RetrylineError => new RetrylineError('RETRYLINE_TESTING', message)
+
+export function createManualClock(options: ClockOptions = {}): InnerClock {
+  const { stallAfter = 2000 } = options
+  const startAt = Math.floor(Number(options.startAt ?? systemClock.now()))
+  if (!Number.isFinite(startAt)) throw fault(`startAt: ${String(options.startAt)} is not a time`)
+  if (!(stallAfter > 0)) throw fault(`stallAfter: ${String(stallAfter)} is not a number of real ms above 0`)
+
+  let mono = 0
+  let offset = startAt
+  const timers = new TimerQueue(offset)
+  const office = new WorkOffice()
+  let queue: Promise<void> = Promise.resolve()
+  let hopeless: string | undefined
+
+  const set = (at: number, wall: boolean, purpose: Purpose, fn: () => void): Timer =>
+    timers.add({ at, wall, purpose, owner: office.current(), fire: AsyncResource.bind(fn) })
+
+  const turn = (): Promise<void> => new Promise((resolve) => void systemClock.soon(resolve))
+
+  /** Resolves when nothing is busy, or after `ms` real ms. */
+  const idleWithin = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const settle = (): void => {
+        office.onIdle(undefined)
+        timer.cancel()
+        resolve()
+      }
+      const timer = systemClock.after(ms, settle)
+      office.onIdle(settle)
+    })
+
+  async function untilQuiet(): Promise<'quiet' | 'stalled'> {
+    const began = systemClock.monotonic()
+    let seen = office.activity
+    let moved = began
+    for (;;) {
+      if (hopeless !== undefined) {
+        const reason = hopeless
+        hopeless = undefined
+        throw fault(reason)
+      }
+      if (office.busyCount === 0) await turn()
+      else await idleWithin(stallAfter - (systemClock.monotonic() - moved))
+      if (office.activity === seen && office.busyCount === 0) return 'quiet'
+      const now = systemClock.monotonic()
+      if (office.activity !== seen) moved = now
+      else if (now - moved >= stallAfter) return 'stalled'
+      seen = office.activity
+      if (now - began >= PATIENCE * stallAfter) return 'stalled'
+    }
+  }
+
+  const stuck = (target: number): RetrylineError => {
+    const labels = office.labels()
+    const what = labels.length > 0 ? labels.join(', ') : 'work that starts again and again and never rests'
+    return fault(
+      `time cannot move to +${target - mono} ms: without progress for ${stallAfter} real ms: ${what}. ` +
+        'A handler that waits for the virtual clock should use kafka.clock.sleep(), one that waits for the test ' +
+        'kafka.clock.park(); if it does long real work, raise stallAfter.',
+    )
+  }
+
+  /** Deadlines of what is stuck: not those that belong to work which waits, parked, in good health. */
+  const ofTheStalled = (entry: Entry): boolean => entry.purpose === 'deadline' && !office.isParked(entry.owner)
+
+  async function move(span: number): Promise<void> {
+    const target = mono + span
+    for (;;) {
+      const state = await untilQuiet()
+      const entry = timers.take(target, state === 'stalled' ? ofTheStalled : undefined)
+      if (entry === undefined) {
+        if (state === 'stalled') throw stuck(target)
+        mono = Math.max(mono, target)
+        return
+      }
+      // A plain timer that a stall has held back fires late: time never goes back.
+      mono = Math.max(mono, timers.due(entry))
+      office.activity++
+      entry.fire()
+    }
+  }
+
+  async function advance(duration: Duration): Promise<void> {
+    const span = toMs(duration)
+    const inside = office.current()
+    if (inside !== undefined) {
+      throw fault(`the clock cannot be moved from inside a handler (${inside.label()}): it waits for that handler`)
+    }
+    const mine = queue.then(() => move(span))
+    queue = mine.catch(() => undefined)
+    return mine
+  }
+
+  const wait = (ms: number): Promise<void> => {
+    const unpark = office.current()?.park()
+    return new Promise((resolve) => {
+      set(mono + Math.ceil(ms), false, 'wait', () => {
+        unpark?.()
+        resolve()
+      })
+    })
+  }
+
+  return {
+    now: () => mono + offset,
+    monotonic: () => mono,
+    after: (ms, fn, purpose = 'wait') => set(mono + Math.max(0, Math.ceil(ms) || 0), false, purpose, fn),
+    at: (time, fn) => set(Math.ceil(time) || 0, true, 'wait', fn),
+    soon(fn) {
+      const work = office.track(() => 'a callback of clock.soon')
+      const timer = systemClock.soon(
+        AsyncResource.bind(() => {
+          try {
+            fn()
+          } finally {
+            work.done()
+          }
+        }),
+      )
+      return {
+        cancel() {
+          timer.cancel()
+          work.done()
+        },
+      }
+    },
+    track: (label) => office.track(label),
+    advance,
+    settle: () => advance(0),
+    sleep: async (duration) => wait(toMs(duration)),
+    async park(promise) {
+      const unpark = office.current()?.park()
+      try {
+        return await promise
+      } finally {
+        unpark?.()
+      }
+    },
+    jump(ms) {
+      offset += Math.trunc(ms)
+      timers.shift(offset)
+    },
+    busy: () => office.labels(),
+    timers: () => timers.size,
+    turn,
+    wait,
+    detached: (fn) => office.detached(fn),
+    giveUp(reason) {
+      hopeless = reason
+    },
+  }
+}

@@ -1,0 +1,478 @@
+/**
+ * A consumer's membership in its group, and its fetches: kafkajs's ConsumerGroup.
+ *
+ * outside -> joining -> syncing -> member of a generation (GROUP_JOIN) -> fetching, committing -> rebalancing, expired
+ * or stale metadata -> joining again ... -> left. Each sync replaces the assignment and the offset manager; pauses and
+ * seeks stay. A crash throws this object away, and a restart makes a new one.
+ *
+ * Must never happen: a poll that sleeps through news (a rebalance, a resume, a stop), since virtual time does not wake
+ * it as kafkajs's wait does; a session that runs while its member polls.
+ */
+import { Batch } from './batch'
+import type { Cluster } from './cluster'
+import {
+  isRebalancing,
+  KafkaJSError,
+  KafkaJSNonRetriableError,
+  KafkaJSOffsetOutOfRange,
+  KafkaJSStaleTopicMetadataAssignment,
+  nameOf,
+  typeOf,
+} from './errors'
+import { CONSUMER_EVENTS, type Instrumentation } from './events'
+import { decodeAssignment } from './member-protocol'
+import { OffsetManager, type CommitSettings } from './offset-manager'
+import { openPoll, type FetchPartition } from './poll'
+import { createRetrier, type Retrier, type RetryOptions } from './retrier'
+import { SubscriptionState } from './subscription-state'
+import type { Assigner, TopicOffsets, TopicPartitions, TopicSelection } from './types'
+
+const { GROUP_JOIN, HEARTBEAT, CONNECT, COMMIT_OFFSETS, RECEIVED_UNSUBSCRIBED_TOPICS } = CONSUMER_EVENTS
+
+/** Errors of a fetch that mean: what I know of the topics is old. */
+const STALE_METADATA = ['LEADER_NOT_AVAILABLE', 'NOT_LEADER_FOR_PARTITION', 'UNKNOWN_TOPIC_OR_PARTITION']
+
+export interface GroupSettings extends CommitSettings {
+  readonly cluster: Cluster
+  readonly events: Instrumentation
+  readonly groupId: string
+  readonly topics: readonly string[]
+  readonly assigners: readonly Assigner[]
+  readonly retry: RetryOptions
+  readonly sessionTimeout: number
+  readonly rebalanceTimeout: number
+  readonly maxBytesPerPartition: number
+  readonly maxBytes: number
+  readonly minBytes: number
+  readonly maxWaitTime: number
+}
+
+export class ConsumerGroup {
+  memberId: string | null = null
+  private generationId = -1
+  private leaderId = ''
+  private groupProtocol = ''
+  private members: { memberId: string; memberMetadata: Buffer }[] = []
+  private offsets: OffsetManager | undefined
+  private readonly subscription = new SubscriptionState()
+  private readonly seeks = new Map<string, { topic: string; partition: number; offset: string }>()
+  private knownPartitions: Map<string, number[]> | undefined
+  private readonly retrier: Retrier
+  private lastRequest: number
+  private beating: Promise<void> | undefined
+  /** The broker has something that only a heartbeat tells. */
+  private news = false
+  private crash: Error | undefined
+  private readonly sleepers = new Set<() => void>()
+  private wakeups = 0
+  private rotation = 0
+  private stopWatching: () => void = () => undefined
+
+  constructor(private readonly settings: GroupSettings) {
+    // What makes a join try again passes at once in virtual time: waiting would only make tests move the clock.
+    const { slowPolls } = settings.cluster.context
+    this.retrier = createRetrier(this.clock, settings.retry, slowPolls ? undefined : () => this.clock.turn())
+    this.lastRequest = this.clock.now()
+  }
+
+  get groupId(): string {
+    return this.settings.groupId
+  }
+
+  async connect(): Promise<void> {
+    const { cluster, events } = this.settings
+    await cluster.connect()
+    events.emit(CONNECT)
+    await cluster.refreshMetadataIfNecessary()
+    this.stopWatching = cluster.onStale(() => this.wake())
+  }
+
+  async joinAndSync(): Promise<void> {
+    const start = this.clock.now()
+    await this.retrier(async (bail) => {
+      try {
+        await this.join()
+        await this.sync()
+        const assignment = this.subscription.assigned().map(({ topic, partitions }) => [topic, partitions] as const)
+        this.settings.events.emit(GROUP_JOIN, {
+          groupId: this.groupId,
+          memberId: this.memberId,
+          leaderId: this.leaderId,
+          isLeader: this.isLeader(),
+          memberAssignment: Object.fromEntries(assignment),
+          groupProtocol: this.groupProtocol,
+          duration: this.clock.now() - start,
+        })
+      } catch (e) {
+        if (isRebalancing(e)) throw new KafkaJSError(e as Error)
+        if (typeOf(e) === 'UNKNOWN_MEMBER_ID') {
+          this.memberId = null
+          throw new KafkaJSError(e as Error)
+        }
+        bail(e)
+      }
+    })
+  }
+
+  /** Leaves while it still can; a group that it cannot reach will miss it at the end of its session. */
+  async leave(): Promise<void> {
+    const { memberId, groupId } = this
+    if (!memberId) return
+    await this.settings.cluster.send(
+      { kind: 'leave', api: 'LeaveGroup', label: `leave of ${groupId}`, group: groupId },
+      () => this.coordinator.leave(groupId, memberId),
+    )
+    this.memberId = null
+  }
+
+  dispose(): void {
+    this.stopWatching()
+  }
+
+  async heartbeat(interval: number): Promise<void> {
+    this.beating ??= this.beat(interval).finally(() => (this.beating = undefined))
+    return this.beating
+  }
+
+  async fetch(): Promise<Batch[]> {
+    this.dieIfAsked()
+    // What happens from here on would be missed by the poll, so it ends the poll at once.
+    const since = this.wakeups
+    try {
+      const { cluster } = this.settings
+      await cluster.refreshMetadataIfNecessary()
+      this.checkForStaleAssignment()
+      const assigned = this.subscription.assigned()
+      await this.seekOffsets(assigned)
+      const wanted = this.fetchable()
+      const answers = wanted.length > 0 ? await this.poll(wanted, since) : await this.idle(since)
+      this.dieIfAsked()
+      // What did not fit comes first the next time (kafkajs shuffles for that).
+      if (answers.some(({ records, offset, end }) => records.length === 0 && offset < end)) this.rotation++
+      return answers
+        .filter(({ topic, partition }) => !this.hasSeekOffset(topic, partition) && !this.isPaused(topic, partition))
+        .map(({ topic, partition, offset, records, end }) => new Batch(topic, partition, String(offset), records, end))
+    } catch (e) {
+      this.dieIfAsked()
+      await this.recoverFromFetch(e)
+      return []
+    }
+  }
+
+  /** Ends the poll that stands, and the one that is about to; never inside this call. */
+  wake(): void {
+    this.wakeups++
+    for (const wake of this.sleepers) this.clock.soon(wake)
+    this.sleepers.clear()
+  }
+
+  /** A stop ends the poll, unless polls are to take their time as kafkajs's do. */
+  stopPolling(): void {
+    this.nudgePoll()
+  }
+
+  /** For tests: the consumer dies of this error, in the midst of its next fetch. */
+  crashWith(error: Error): void {
+    this.crash = error
+    this.wake()
+  }
+
+  private dieIfAsked(): void {
+    if (this.crash !== undefined) throw this.crash
+  }
+
+  get crashed(): boolean {
+    return this.crash !== undefined
+  }
+
+  seek(topic: string, partition: number, offset: string): void {
+    this.seeks.set(keyOf(topic, partition), { topic, partition, offset })
+    this.nudgePoll()
+  }
+
+  hasSeekOffset(topic: string, partition: number): boolean {
+    return this.seeks.has(keyOf(topic, partition))
+  }
+
+  pause(selection: readonly TopicSelection[]): void {
+    this.subscription.pause(selection)
+  }
+
+  resume(selection: readonly TopicSelection[]): void {
+    this.subscription.resume(selection)
+    this.nudgePoll()
+  }
+
+  paused(): TopicPartitions[] {
+    return this.subscription.paused()
+  }
+
+  isPaused(topic: string, partition: number): boolean {
+    return this.subscription.isPaused(topic, partition)
+  }
+
+  resolveOffset(topic: string, partition: number, offset: unknown): void {
+    this.manager.resolveOffset(topic, partition, offset)
+  }
+
+  async commitOffsets(offsets?: { topics?: TopicOffsets[] }): Promise<void> {
+    await this.manager.commitOffsets(offsets)
+  }
+
+  async commitOffsetsIfNecessary(): Promise<void> {
+    await this.manager.commitOffsetsIfNecessary()
+  }
+
+  uncommittedOffsets(): { topics: TopicOffsets[] } {
+    return this.manager.uncommittedOffsets()
+  }
+
+  private get clock() {
+    return this.settings.cluster.broker.clock
+  }
+
+  private get coordinator() {
+    return this.settings.cluster.broker.coordinator
+  }
+
+  private get manager(): OffsetManager {
+    if (this.offsets === undefined) throw new TypeError("Cannot read properties of null (reading 'resolveOffset')")
+    return this.offsets
+  }
+
+  private isLeader(): boolean {
+    return this.leaderId !== '' && this.memberId === this.leaderId
+  }
+
+  private async join(): Promise<void> {
+    const { cluster, groupId, assigners, sessionTimeout, rebalanceTimeout, topics } = this.settings
+    const protocols = assigners.map((assigner) => assigner.protocol({ topics: [...topics] }))
+    const answer = await cluster.send(
+      {
+        kind: 'join',
+        api: 'JoinGroup',
+        label: `join of ${groupId}`,
+        group: groupId,
+        topics: topics.map((topic) => ({ topic })),
+        timeout: rebalanceTimeout + 5000,
+      },
+      () =>
+        this.coordinator.join({
+          groupId,
+          memberId: this.memberId ?? '',
+          clientId: cluster.context.clientId,
+          sessionTimeout,
+          rebalanceTimeout,
+          protocols,
+          nudge: () => {
+            this.news = true
+            this.nudgePoll()
+          },
+        }),
+    )
+    this.news = false
+    this.generationId = answer.generationId
+    this.leaderId = answer.leaderId
+    this.memberId = answer.memberId
+    this.members = answer.members
+    this.groupProtocol = answer.groupProtocol
+  }
+
+  private async sync(): Promise<void> {
+    const { cluster, groupId, assigners, topics, events } = this.settings
+    const { generationId, groupProtocol } = this
+    const memberId = this.memberId ?? ''
+    const assignments = new Map<string, Buffer>()
+    if (this.isLeader()) {
+      const assigner = assigners.find(({ name }) => name === groupProtocol)
+      if (assigner === undefined) {
+        throw new KafkaJSNonRetriableError(
+          `Unsupported partition assigner "${groupProtocol}", the assigner wasn't found in the assigners list`,
+        )
+      }
+      await cluster.refreshMetadata()
+      const shares = await assigner.assign({ members: this.members, topics: [...topics] })
+      for (const share of shares) assignments.set(share.memberId, share.memberAssignment)
+    }
+    this.knownPartitions = this.partitionsPerTopic()
+    const bytes = await cluster.send(
+      { kind: 'sync', api: 'SyncGroup', label: `sync of ${groupId}`, group: groupId },
+      () => this.coordinator.sync(groupId, generationId, memberId, assignments),
+    )
+    const decoded = decodeAssignment(bytes)?.assignment ?? {}
+    const assignedTopics = Object.keys(decoded)
+    const topicsNotSubscribed = assignedTopics.filter((topic) => !topics.includes(topic))
+    if (topicsNotSubscribed.length > 0) {
+      events.emit(RECEIVED_UNSUBSCRIBED_TOPICS, {
+        groupId,
+        generationId,
+        memberId,
+        assignedTopics,
+        topicsSubscribed: topics,
+        topicsNotSubscribed,
+      })
+    }
+    const mine = assignedTopics
+      .filter((topic) => topics.includes(topic))
+      .map((topic) => ({ topic, partitions: decoded[topic] ?? [] }))
+    const known = this.knownPartitions
+    if (mine.some(({ topic, partitions }) => partitions.some((id) => !known.get(topic)?.includes(id)))) {
+      await cluster.refreshMetadata()
+      this.knownPartitions = this.partitionsPerTopic()
+    }
+    this.subscription.assign(mine)
+    this.offsets = new OffsetManager(cluster, { groupId, generationId, memberId }, mine, this.settings, (payload) =>
+      events.emit(COMMIT_OFFSETS, payload),
+    )
+  }
+
+  private async beat(interval: number): Promise<void> {
+    const { memberId, groupId, generationId } = this
+    if (!memberId || (!this.news && this.clock.now() < this.lastRequest + interval)) return
+    const payload = { groupId, memberId, groupGenerationId: generationId }
+    this.news = false
+    await this.settings.cluster.send(
+      { kind: 'heartbeat', api: 'Heartbeat', label: `heartbeat of ${groupId}`, group: groupId },
+      () => this.coordinator.heartbeat(groupId, generationId, memberId),
+    )
+    this.settings.events.emit(HEARTBEAT, payload)
+    this.lastRequest = this.clock.now()
+  }
+
+  /** With kafkajs's own slow polls asked for, nothing but data and time ends a poll. */
+  private nudgePoll(): void {
+    if (!this.settings.cluster.context.slowPolls) this.wake()
+  }
+
+  private fetchable(): FetchPartition[] {
+    const committed = this.manager.committed()
+    const all = this.subscription.active().flatMap(({ topic, partitions }) =>
+      partitions
+        .filter((partition) => {
+          const ofTopic = committed[topic]
+          if (ofTopic === undefined) throw new TypeError(`Cannot read properties of undefined (reading '${partition}')`)
+          return ofTopic[partition] != null
+        })
+        .map((partition) => ({ topic, partition, offset: this.manager.nextOffset(topic, partition) })),
+    )
+    const first = all.length > 0 ? this.rotation % all.length : 0
+    return [...all.slice(first), ...all.slice(0, first)]
+  }
+
+  private async poll(wanted: FetchPartition[], since: number) {
+    const { cluster, groupId, maxBytes, maxBytesPerPartition, maxWaitTime } = this.settings
+    const { slowPolls } = cluster.context
+    return cluster.send(
+      {
+        kind: 'fetch',
+        api: 'Fetch',
+        label: `fetch of ${groupId}`,
+        group: groupId,
+        topics: wanted.map(({ topic, partition }) => ({ topic, partitions: [partition] })),
+        ...(slowPolls ? {} : { timeout: Infinity }),
+      },
+      () =>
+        openPoll(cluster.broker, {
+          wanted,
+          maxBytes,
+          maxBytesPerPartition,
+          wait: slowPolls ? maxWaitTime : Infinity,
+          sleep: (wake) => this.sleep(wake, since),
+        }),
+    )
+  }
+
+  /** Nothing to fetch: kafkajs sleeps; here it sleeps until something changes. */
+  private async idle(since: number): Promise<never[]> {
+    const { slowPolls } = this.settings.cluster.context
+    if (slowPolls) {
+      const stop = this.stopsSession()
+      await this.clock.wait(this.settings.maxWaitTime)
+      stop()
+      return []
+    }
+    await new Promise<void>((resolve) => {
+      const end = this.sleep(() => {
+        end()
+        resolve()
+      }, since)
+    })
+    return []
+  }
+
+  /** Registers a poll; calls `wake` (later, never inside this call) if something has happened since. */
+  private sleep(wake: () => void, since: number): () => void {
+    const resumeSession = this.stopsSession()
+    let ended = false
+    const wakeOnce = (): void => {
+      if (!ended) wake()
+    }
+    this.sleepers.add(wakeOnce)
+    const { slowPolls } = this.settings.cluster.context
+    if (this.wakeups !== since || (this.news && !slowPolls)) this.clock.soon(wakeOnce)
+    return () => {
+      if (ended) return
+      ended = true
+      this.sleepers.delete(wakeOnce)
+      resumeSession()
+    }
+  }
+
+  /** A polling member heartbeats all the time, whatever the clock does meanwhile. */
+  private stopsSession(): () => void {
+    const { memberId, groupId } = this
+    if (!memberId) return () => undefined
+    this.coordinator.polling(groupId, memberId, true)
+    return () => this.coordinator.polling(groupId, memberId, false)
+  }
+
+  private async recoverFromFetch(e: unknown): Promise<void> {
+    const { cluster } = this.settings
+    if (STALE_METADATA.includes(typeOf(e) ?? '') || nameOf(e) === 'KafkaJSTopicMetadataNotLoaded') {
+      await cluster.refreshMetadata()
+      await this.joinAndSync()
+    } else if (nameOf(e) === 'KafkaJSStaleTopicMetadataAssignment') {
+      await this.joinAndSync()
+    } else if (e instanceof KafkaJSOffsetOutOfRange) {
+      await this.manager.setDefaultOffset(e.topic, e.partition)
+    } else if (nameOf(e) === 'KafkaJSConnectionClosedError') {
+      cluster.connectionLost()
+    } else if (nameOf(e) === 'KafkaJSBrokerNotFound') {
+      await cluster.refreshMetadata()
+    } else {
+      throw e
+    }
+  }
+
+  private partitionsPerTopic(): Map<string, number[]> {
+    return new Map(
+      this.settings.topics.map((topic) => [
+        topic,
+        this.settings.cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId),
+      ]),
+    )
+  }
+
+  private checkForStaleAssignment(): void {
+    if (this.knownPartitions === undefined) return
+    for (const [topic, partitions] of this.partitionsPerTopic()) {
+      const known = this.knownPartitions.get(topic)
+      const unknown = partitions.filter((partition) => !known?.includes(partition))
+      if (unknown.length > 0) throw new KafkaJSStaleTopicMetadataAssignment('Topic has been updated', topic, unknown)
+    }
+  }
+
+  private async seekOffsets(assigned: readonly TopicPartitions[]): Promise<void> {
+    for (const { topic, partitions } of assigned) {
+      for (const partition of partitions) {
+        const entry = this.seeks.get(keyOf(topic, partition))
+        if (entry === undefined) continue
+        this.seeks.delete(keyOf(topic, partition))
+        await this.manager.seek(topic, partition, entry.offset)
+      }
+    }
+    await this.manager.resolveOffsets()
+  }
+}
+
+const keyOf = (topic: string, partition: number): string => JSON.stringify([topic, partition])

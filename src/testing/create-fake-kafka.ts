@@ -1,0 +1,194 @@
+/** Puts the fake together: a broker, a clock, a client that speaks kafkajs, and what a test does behind its back. */
+import { RetrylineError } from '../errors'
+import { CLOCK, type Clock } from '../ports'
+import { createBrokerControls, type BrokerControls } from './broker-controls'
+import { FakeBroker } from './broker'
+import { createManualClock, type ManualClock } from './clock'
+import type { ClientContext } from './cluster'
+import { createFakeAdmin, type FakeAdmin } from './fake-admin'
+import { createFakeConsumer, type FakeConsumer, type LiveConsumer } from './fake-consumer'
+import { createFakeProducer, type FakeProducer } from './fake-producer'
+import type { CommitRecord } from './group-coordinator'
+import { copy, encodeBytes } from './headers'
+import { silentKafkaLogger } from './logger'
+import { createDefaultPartitioner } from './partitioner'
+import type { RetryOptions } from './retrier'
+import type { TopicOptions } from './topics'
+import type { FakeConsumerConfig, FakeLogger, FakeProducerConfig } from './types'
+
+export interface FakeKafkaOptions {
+  /** Topics to begin with: a number of partitions, or more about it. None is ever created by use. */
+  topics?: Record<string, number | TopicSpec>
+  /** Where the clock starts: the real now unless told. */
+  startAt?: Date | number
+  /** Real ms without progress after which `clock.advance` takes a call to be stuck. 2,000 by default. */
+  stallAfter?: number
+  clientId?: string
+  /** The client's retry settings, as `new Kafka({ retry })` has them. */
+  retry?: RetryOptions
+  /** How many brokers the cluster says it has: what a replication factor is measured against. 1 by default. */
+  brokers?: number
+  /**
+   * Let polls take the time that kafkajs's take: `maxWaitTimeInMs` for an idle one, which a resume does not end.
+   * Moving the clock far is then slow.
+   */
+  slowPolls?: boolean
+}
+
+export interface TopicSpec {
+  partitions?: number
+  replicationFactor?: number
+  config?: Readonly<Record<string, string>>
+}
+
+/** A client: what `new Kafka()` is. */
+export interface FakeClient {
+  consumer(config: FakeConsumerConfig): FakeConsumer
+  producer(config?: FakeProducerConfig): FakeProducer
+  admin(config?: { retry?: RetryOptions }): FakeAdmin
+  logger(): FakeLogger
+  readonly [CLOCK]: Clock
+}
+
+export interface FakeRecord {
+  readonly partition: number
+  readonly offset: bigint
+  readonly timestamp: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: readonly (readonly [name: string, value: Buffer | null])[]
+}
+
+type Bytes = Buffer | string | null
+
+/** A record as any producer could write it: null headers, repeated and odd names included. */
+export interface ForeignRecord {
+  key?: Bytes
+  value?: Bytes
+  headers?: readonly (readonly [name: string, value: Bytes])[] | Readonly<Record<string, Buffer | string | Bytes[]>>
+  /** Else by the key's hash, else round robin. */
+  partition?: number
+  timestamp?: Date | number
+}
+
+export interface FakeKafka extends FakeClient {
+  readonly clock: ManualClock
+  readonly broker: BrokerControls
+  /** Another client of the same broker, as another process has it. */
+  client(options?: { clientId?: string; retry?: RetryOptions }): FakeClient
+  /** What stands on a topic (or one partition of it), by partition and offset. */
+  records(topic: string, partition?: number): FakeRecord[]
+  /** What a group has committed, by partition. */
+  committed(groupId: string, topic: string): Map<number, { offset: bigint; metadata: string }>
+  /** Every commit of a group that the broker took, in order. */
+  commits(groupId: string, topic?: string): CommitRecord[]
+  createTopic(name: string, spec?: TopicSpec): void
+  addPartitions(topic: string, count: number): void
+  /** Moves the log's start, as retention does. */
+  deleteRecords(topic: string, partition: number, beforeOffset: bigint | number | string): void
+  produce(topic: string, record: ForeignRecord): { partition: number; offset: bigint }
+}
+
+export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
+  const clock = createManualClock(options)
+  const broker = new FakeBroker(clock, options.brokers)
+  const consumers: LiveConsumer[] = []
+  const place = createDefaultPartitioner()
+  for (const [name, spec] of Object.entries(options.topics ?? {})) {
+    broker.topics.create(name, typeof spec === 'number' ? { partitions: spec } : spec)
+  }
+
+  const client = (clientId = 'kafkajs', retry = options.retry): FakeClient => {
+    const context: ClientContext = {
+      broker,
+      clientId,
+      retry,
+      committed: new Map(),
+      slowPolls: options.slowPolls ?? false,
+    }
+    return {
+      consumer: (config) => createFakeConsumer(context, config, (consumer) => void consumers.push(consumer)),
+      producer: (config) => createFakeProducer(context, config),
+      admin: (config) => createFakeAdmin(context, config),
+      logger: silentKafkaLogger,
+      [CLOCK]: clock,
+    }
+  }
+
+  const partitionFor = (topic: string, count: number, record: ForeignRecord): number => {
+    const partitionMetadata = Array.from({ length: count }, (_, partitionId) => ({ partitionId }) as never)
+    const { partition, key = null } = record
+    return place({
+      topic,
+      partitionMetadata,
+      message: { key, value: null, ...(partition == null ? {} : { partition }) },
+    })
+  }
+
+  return {
+    ...client(options.clientId),
+    clock,
+    broker: createBrokerControls(broker, consumers),
+    client: ({ clientId, retry } = {}) => client(clientId ?? options.clientId, retry),
+
+    records(topic, partition) {
+      const { partitions } = broker.topics.mustFind(topic, partition)
+      return partitions.flatMap((log, id) =>
+        partition !== undefined && partition !== id
+          ? []
+          : log.records
+              .filter((record) => !record.control)
+              .map(({ offset, timestamp, key, value, headers }) => ({
+                partition: id,
+                offset,
+                timestamp,
+                key: copy(key),
+                value: copy(value),
+                headers: headers.map(([name, bytes]) => [name, copy(bytes)] as const),
+              })),
+      )
+    },
+
+    committed(groupId, topic) {
+      broker.topics.mustFind(topic)
+      return new Map(broker.coordinator.offsetsOf(groupId).get(topic))
+    },
+
+    commits: (groupId, topic) =>
+      broker.coordinator.history(groupId).filter((commit) => topic === undefined || commit.topic === topic),
+
+    createTopic: (name, spec: TopicOptions = {}) => broker.topics.create(name, spec),
+    addPartitions: (topic, count) => broker.topics.grow(topic, broker.topics.mustFind(topic).partitions.length + count),
+
+    deleteRecords(topic, partition, beforeOffset) {
+      broker.topics.mustFind(topic, partition).partitions[partition]?.deleteBefore(BigInt(beforeOffset))
+    },
+
+    produce(topic, record) {
+      const { partitions } = broker.topics.mustFind(topic, record.partition)
+      const partition = partitionFor(topic, partitions.length, record)
+      const log = partitions[partition]
+      if (log === undefined) throw new RetrylineError('RETRYLINE_TESTING', `there is no ${topic}/${partition}`)
+      const { key = null, value = null, timestamp = clock.now() } = record
+      const offset = log.append([
+        {
+          timestamp: Number(timestamp),
+          key: encodeBytes(key),
+          value: encodeBytes(value),
+          headers: foreignHeaders(record.headers),
+          control: false,
+        },
+      ])
+      return { partition, offset }
+    },
+  }
+}
+
+function foreignHeaders(headers: ForeignRecord['headers'] = []): [string, Buffer | null][] {
+  const pairs = Array.isArray(headers)
+    ? (headers as readonly (readonly [string, Bytes])[])
+    : Object.entries(headers as Record<string, Bytes | Bytes[]>).flatMap(([name, value]) =>
+        (Array.isArray(value) ? value : [value]).map((one) => [name, one] as const),
+      )
+  return pairs.map(([name, value]) => [name, encodeBytes(value)])
+}

@@ -1,0 +1,488 @@
+/**
+ * The broker's side of consumer groups, as the classic protocol has it.
+ *
+ * A group is  Empty -> (a join) -> PreparingRebalance -> (all members have joined, or the rebalance time-out drops the
+ * rest) -> CompletingRebalance -> (the leader's sync) -> Stable -> (a join, a leave, an expired session, the leader
+ * joining anew) -> PreparingRebalance ...; without members it is Empty again. Offsets outlive all of this.
+ * A member's session runs from each contact; it stands still while the member polls (its heartbeats are not timers
+ * here) and while its join waits.
+ *
+ * Must never happen: two answers to one join; a commit accepted under a generation that is over; a partition given to
+ * a member of the generation before.
+ */
+import type { Timer } from '../ports'
+import type { InnerClock } from './clock'
+import { codeOf, protocolError, type DeleteGroupsResult } from './errors'
+import type { ProtocolErrorType } from './error-codes'
+import type { TopicStore } from './topics'
+
+export type GroupState = 'Empty' | 'PreparingRebalance' | 'CompletingRebalance' | 'Stable' | 'Dead'
+
+export interface Protocol {
+  readonly name: string
+  readonly metadata: Buffer
+}
+
+export interface JoinRequest {
+  readonly groupId: string
+  readonly memberId: string
+  readonly clientId: string
+  readonly sessionTimeout: number
+  readonly rebalanceTimeout: number
+  readonly protocols: readonly Protocol[]
+  /** The broker has news that this member would learn at its next heartbeat. */
+  readonly nudge: () => void
+}
+
+export interface JoinAnswer {
+  readonly generationId: number
+  readonly groupProtocol: string
+  readonly leaderId: string
+  readonly memberId: string
+  readonly members: { memberId: string; memberMetadata: Buffer }[]
+}
+
+export interface CommittedOffset {
+  readonly offset: bigint
+  readonly metadata: string
+}
+
+/** One commit as the broker took it, for tests that look at the order of commits. */
+export interface CommitRecord extends CommittedOffset {
+  readonly topic: string
+  readonly partition: number
+  readonly memberId: string
+  readonly generationId: number
+  readonly at: number
+}
+
+export interface CommitPartition {
+  readonly partition: number
+  readonly offset: bigint
+  readonly metadata: string | null
+}
+
+export interface CommitTopic {
+  readonly topic: string
+  readonly partitions: readonly CommitPartition[]
+}
+
+export interface MemberView {
+  readonly memberId: string
+  readonly clientId: string
+  readonly isLeader: boolean
+  /** Raw, as the protocol carries them. */
+  readonly metadata: Buffer
+  readonly assignment: Buffer
+}
+
+export interface GroupView {
+  readonly groupId: string
+  readonly state: GroupState
+  readonly generationId: number
+  readonly protocol: string
+  readonly members: readonly MemberView[]
+}
+
+interface Waiter<T> {
+  resolve(value: T): void
+  reject(error: Error): void
+}
+
+interface Member {
+  readonly id: string
+  readonly clientId: string
+  protocols: readonly Protocol[]
+  sessionTimeout: number
+  rebalanceTimeout: number
+  assignment: Buffer
+  nudge: () => void
+  join: Waiter<JoinAnswer> | undefined
+  sync: Waiter<Buffer> | undefined
+  session: Timer | undefined
+  polling: boolean
+}
+
+interface Group {
+  readonly id: string
+  state: GroupState
+  generation: number
+  protocol: string
+  leader: string | undefined
+  readonly members: Map<string, Member>
+  readonly offsets: Map<string, Map<number, CommittedOffset>>
+  readonly history: CommitRecord[]
+  timer: Timer | undefined
+}
+
+const NOTHING = Buffer.alloc(0)
+/** The broker's `offset.metadata.max.bytes`, which counts characters. */
+const LONGEST_METADATA = 4096
+/** `group.min.session.timeout.ms` and `group.max.session.timeout.ms`. */
+const SESSION_RANGE = [6000, 1_800_000] as const
+
+export class GroupCoordinator {
+  private readonly groups = new Map<string, Group>()
+  private joined = 0
+
+  constructor(
+    private readonly clock: InnerClock,
+    private readonly topics: TopicStore,
+  ) {}
+
+  join(request: JoinRequest): Promise<JoinAnswer> {
+    if (request.sessionTimeout < SESSION_RANGE[0] || request.sessionTimeout > SESSION_RANGE[1]) {
+      throw protocolError('INVALID_SESSION_TIMEOUT')
+    }
+    const group = this.groupOf(request.groupId)
+    if (!this.speaksTheSame(group, request)) throw protocolError('INCONSISTENT_GROUP_PROTOCOL')
+    const known = request.memberId === '' ? this.enrol(group, request) : group.members.get(request.memberId)
+    if (known === undefined) throw protocolError('UNKNOWN_MEMBER_ID')
+    const changed = request.memberId === '' || !sameProtocols(known.protocols, request.protocols)
+    known.protocols = request.protocols
+    known.sessionTimeout = request.sessionTimeout
+    known.rebalanceTimeout = request.rebalanceTimeout
+    known.nudge = request.nudge
+    const settled = group.state === 'CompletingRebalance' || group.state === 'Stable'
+    const leaderAnew = group.state === 'Stable' && group.leader === known.id
+    // A member that asks again without news keeps its generation; only the leader's asking starts a new one.
+    if (settled && !changed && !leaderAnew) return Promise.resolve(this.answerTo(group, known))
+    return new Promise((resolve, reject) => {
+      // An earlier join of the same member that still waits is replaced: its client has given up.
+      known.join?.reject(protocolError('UNKNOWN_MEMBER_ID'))
+      known.join = { resolve, reject }
+      this.runSession(known, group)
+      this.prepare(group)
+    })
+  }
+
+  sync(
+    groupId: string,
+    generation: number,
+    memberId: string,
+    assignments: Map<string, Buffer>,
+  ): Buffer | Promise<Buffer> {
+    const { group, member } = this.memberOf(groupId, memberId, generation)
+    if (group.state === 'PreparingRebalance') throw protocolError('REBALANCE_IN_PROGRESS')
+    if (group.state === 'Stable') return member.assignment
+    return new Promise((resolve, reject) => {
+      member.sync = { resolve, reject }
+      if (group.leader !== memberId) return
+      group.state = 'Stable'
+      for (const each of group.members.values()) {
+        each.assignment = assignments.get(each.id) ?? NOTHING
+        each.sync?.resolve(each.assignment)
+        each.sync = undefined
+        this.runSession(each, group)
+      }
+    })
+  }
+
+  heartbeat(groupId: string, generation: number, memberId: string): void {
+    const { group, member } = this.memberOf(groupId, memberId, generation)
+    this.runSession(member, group)
+    if (group.state === 'PreparingRebalance') throw protocolError('REBALANCE_IN_PROGRESS')
+  }
+
+  leave(groupId: string, memberId: string): void {
+    const group = this.groups.get(groupId)
+    const member = group?.members.get(memberId)
+    if (group === undefined || member === undefined) throw protocolError('UNKNOWN_MEMBER_ID')
+    this.remove(group, member)
+  }
+
+  /** Answers the error of each partition that was refused; all others are stored. */
+  commit(groupId: string, generation: number, memberId: string, topics: readonly CommitTopic[]): ProtocolErrorType[] {
+    const group = this.groupOf(groupId)
+    if (generation >= 0 || memberId !== '') {
+      const { member } = this.memberOf(groupId, memberId, generation)
+      this.runSession(member, group)
+    } else if (group.state !== 'Empty') {
+      throw protocolError('UNKNOWN_MEMBER_ID')
+    }
+    if (group.state === 'CompletingRebalance') throw protocolError('REBALANCE_IN_PROGRESS')
+    const refused: ProtocolErrorType[] = []
+    for (const { topic, partitions } of topics) {
+      for (const { partition, offset, metadata } of partitions) {
+        if (this.topics.partition(topic, partition) === undefined) refused.push('UNKNOWN_TOPIC_OR_PARTITION')
+        else if ((metadata?.length ?? 0) > LONGEST_METADATA) refused.push('OFFSET_METADATA_TOO_LARGE')
+        else {
+          const stored = { offset, metadata: metadata ?? '' }
+          const ofTopic = group.offsets.get(topic) ?? new Map<number, CommittedOffset>()
+          group.offsets.set(topic, ofTopic.set(partition, stored))
+          group.history.push({
+            ...stored,
+            topic,
+            partition,
+            memberId,
+            generationId: generation,
+            at: this.clock.now(),
+          })
+        }
+      }
+    }
+    return refused
+  }
+
+  offsetsOf(groupId: string): ReadonlyMap<string, ReadonlyMap<number, CommittedOffset>> {
+    return this.groups.get(groupId)?.offsets ?? new Map<string, Map<number, CommittedOffset>>()
+  }
+
+  history(groupId: string): readonly CommitRecord[] {
+    return this.groups.get(groupId)?.history ?? []
+  }
+
+  forgetTopic(topic: string): void {
+    for (const group of this.groups.values()) group.offsets.delete(topic)
+  }
+
+  deleteGroup(groupId: string): DeleteGroupsResult {
+    const group = this.groups.get(groupId)
+    const type = group === undefined ? 'GROUP_ID_NOT_FOUND' : group.state === 'Empty' ? undefined : 'NON_EMPTY_GROUP'
+    if (type !== undefined) return { groupId, errorCode: codeOf(type), error: protocolError(type) }
+    this.groups.delete(groupId)
+    return { groupId, errorCode: 0 }
+  }
+
+  names(): string[] {
+    return [...this.groups.keys()]
+  }
+
+  view(groupId: string): GroupView {
+    const group = this.groups.get(groupId)
+    const members = [...(group?.members.values() ?? [])].map((member) => ({
+      memberId: member.id,
+      clientId: member.clientId,
+      isLeader: group?.leader === member.id,
+      metadata: member.protocols.find(({ name }) => name === group?.protocol)?.metadata ?? NOTHING,
+      assignment: member.assignment,
+    }))
+    return {
+      groupId,
+      state: group?.state ?? 'Dead',
+      generationId: group?.generation ?? -1,
+      protocol: members.length > 0 ? (group?.protocol ?? '') : '',
+      members,
+    }
+  }
+
+  /** The member is polling: it heartbeats, whatever the clock does. `false`: it does something else from now on. */
+  polling(groupId: string, memberId: string, polling: boolean): void {
+    const group = this.groups.get(groupId)
+    const member = group?.members.get(memberId)
+    if (group === undefined || member === undefined) return
+    member.polling = polling
+    this.runSession(member, group)
+  }
+
+  rebalance(groupId: string): void {
+    const group = this.groups.get(groupId)
+    if (group !== undefined && group.members.size > 0) this.prepare(group)
+  }
+
+  expire(memberId: string): boolean {
+    for (const group of this.groups.values()) {
+      const member = group.members.get(memberId)
+      if (member === undefined) continue
+      this.remove(group, member)
+      member.nudge()
+      return true
+    }
+    return false
+  }
+
+  /** The broker goes down: whoever waits is cut off by its connection, and sessions do not run. */
+  stop(): void {
+    for (const group of this.groups.values()) {
+      group.timer?.cancel()
+      for (const member of group.members.values()) {
+        member.session?.cancel()
+        member.join = undefined
+        member.sync = undefined
+      }
+    }
+  }
+
+  /** It is back: a generation that was complete still stands, one in the making is forgotten; sessions run anew. */
+  restart(): void {
+    for (const group of this.groups.values()) {
+      if (group.state === 'Stable') {
+        for (const member of group.members.values()) {
+          member.polling = false
+          this.runSession(member, group)
+        }
+      } else {
+        group.members.clear()
+        group.leader = undefined
+        group.state = 'Empty'
+      }
+    }
+  }
+
+  private groupOf(id: string): Group {
+    const found = this.groups.get(id)
+    if (found !== undefined) return found
+    const group: Group = {
+      id,
+      state: 'Empty',
+      generation: 0,
+      protocol: '',
+      leader: undefined,
+      members: new Map(),
+      offsets: new Map(),
+      history: [],
+      timer: undefined,
+    }
+    this.groups.set(id, group)
+    return group
+  }
+
+  private memberOf(groupId: string, memberId: string, generation: number): { group: Group; member: Member } {
+    const group = this.groups.get(groupId)
+    const member = group?.members.get(memberId)
+    if (group === undefined || member === undefined) throw protocolError('UNKNOWN_MEMBER_ID')
+    if (generation !== group.generation) throw protocolError('ILLEGAL_GENERATION')
+    return { group, member }
+  }
+
+  private enrol(group: Group, { clientId, protocols, sessionTimeout, rebalanceTimeout, nudge }: JoinRequest): Member {
+    // Counted where kafka has a random id: a test that depends on the order of members stays the same.
+    const id = `${clientId}-${String(++this.joined).padStart(8, '0')}`
+    const member: Member = {
+      id,
+      clientId,
+      protocols,
+      sessionTimeout,
+      rebalanceTimeout,
+      nudge,
+      assignment: NOTHING,
+      join: undefined,
+      sync: undefined,
+      session: undefined,
+      polling: false,
+    }
+    group.members.set(id, member)
+    group.leader ??= id
+    return member
+  }
+
+  private speaksTheSame(group: Group, request: JoinRequest): boolean {
+    const others = [...group.members.values()].filter(({ id }) => id !== request.memberId)
+    return request.protocols.some(({ name }) => others.every((member) => member.protocols.some((p) => p.name === name)))
+  }
+
+  private prepare(group: Group): void {
+    if (group.state !== 'PreparingRebalance') {
+      const first = group.state === 'Empty'
+      for (const member of group.members.values()) {
+        member.sync?.reject(protocolError('REBALANCE_IN_PROGRESS'))
+        member.sync = undefined
+        if (group.state === 'CompletingRebalance') member.assignment = NOTHING
+      }
+      group.state = 'PreparingRebalance'
+      group.timer?.cancel()
+      const patience = Math.max(...[...group.members.values()].map((member) => member.rebalanceTimeout))
+      group.timer = this.clock.detached(() => this.clock.after(patience, () => this.complete(group)))
+      // Consumers that start together join together: a real broker waits 3 s for that, here it is one macrotask.
+      if (first) {
+        this.clock.soon(() => this.completeIfAllJoined(group))
+        return
+      }
+      for (const member of [...group.members.values()]) if (member.join === undefined) member.nudge()
+    }
+    if (group.generation > 0) this.completeIfAllJoined(group)
+  }
+
+  private completeIfAllJoined(group: Group): void {
+    if (group.state !== 'PreparingRebalance') return
+    if ([...group.members.values()].every((member) => member.join !== undefined)) this.complete(group)
+  }
+
+  private complete(group: Group): void {
+    group.timer?.cancel()
+    group.timer = undefined
+    for (const member of [...group.members.values()]) {
+      if (member.join !== undefined) continue
+      member.session?.cancel()
+      group.members.delete(member.id)
+      member.nudge()
+    }
+    group.generation++
+    const [first] = group.members.keys()
+    if (first === undefined) {
+      group.state = 'Empty'
+      group.leader = undefined
+      return
+    }
+    if (group.leader === undefined || !group.members.has(group.leader)) group.leader = first
+    group.state = 'CompletingRebalance'
+    group.protocol = this.elect(group)
+    for (const member of group.members.values()) {
+      const join = member.join
+      member.join = undefined
+      member.assignment = NOTHING
+      this.runSession(member, group)
+      join?.resolve(this.answerTo(group, member))
+    }
+  }
+
+  /** Each member votes for the first of its protocols that all members speak. */
+  private elect(group: Group): string {
+    const members = [...group.members.values()]
+    const votes = new Map<string, number>()
+    for (const { protocols } of members) {
+      const vote = protocols.find(({ name }) => members.every((m) => m.protocols.some((p) => p.name === name)))
+      if (vote !== undefined) votes.set(vote.name, (votes.get(vote.name) ?? 0) + 1)
+    }
+    return [...votes].sort((a, b) => b[1] - a[1])[0]?.[0] ?? ''
+  }
+
+  private answerTo(group: Group, member: Member): JoinAnswer {
+    const isLeader = group.leader === member.id
+    const members = isLeader ? [...group.members.values()] : []
+    return {
+      generationId: group.generation,
+      groupProtocol: group.protocol,
+      leaderId: group.leader ?? '',
+      memberId: member.id,
+      members: members.map(({ id, protocols }) => ({
+        memberId: id,
+        memberMetadata: protocols.find(({ name }) => name === group.protocol)?.metadata ?? NOTHING,
+      })),
+    }
+  }
+
+  private remove(group: Group, member: Member): void {
+    member.session?.cancel()
+    group.members.delete(member.id)
+    member.join?.reject(protocolError('UNKNOWN_MEMBER_ID'))
+    member.sync?.reject(protocolError('UNKNOWN_MEMBER_ID'))
+    member.join = undefined
+    member.sync = undefined
+    const [first] = group.members.keys()
+    if (group.leader === member.id) group.leader = first
+    if (group.state === 'PreparingRebalance') this.completeIfAllJoined(group)
+    else if (first !== undefined) this.prepare(group)
+    else this.complete(group)
+  }
+
+  /** Starts the member's session anew, or stops it where it stands still. */
+  private runSession(member: Member, group: Group): void {
+    member.session?.cancel()
+    member.session = undefined
+    if (member.polling || member.join !== undefined || !group.members.has(member.id)) return
+    const expire = (): void => {
+      if (!group.members.has(member.id)) return
+      this.remove(group, member)
+      member.nudge()
+    }
+    // A deadline: it guards the very call that may be stuck, and takes the partitions of a stuck member away.
+    member.session = this.clock.detached(() => this.clock.after(member.sessionTimeout, expire, 'deadline'))
+  }
+}
+
+function sameProtocols(a: readonly Protocol[], b: readonly Protocol[]): boolean {
+  return (
+    a.length === b.length && a.every(({ name, metadata }, i) => b[i]?.name === name && b[i].metadata.equals(metadata))
+  )
+}

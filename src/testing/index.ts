@@ -1,0 +1,11 @@
+/** retryline/testing: an in-memory broker that speaks kafkajs, and a clock that is moved by hand. */
+export { createFakeKafka } from './create-fake-kafka'
+export type { FakeClient, FakeKafka, FakeKafkaOptions, FakeRecord, ForeignRecord, TopicSpec } from './create-fake-kafka'
+export type { ManualClock } from './clock'
+export type { Duration } from './duration'
+export type { BrokerControls, GroupMemberView } from './broker-controls'
+export type { EveryRequest, FaultError, Held, NextRequest, RequestFilter, RequestKind } from './faults'
+export type { CommitRecord } from './group-coordinator'
+export type { FakeConsumer } from './fake-consumer'
+export type { FakeProducer } from './fake-producer'
+export type { FakeAdmin } from './fake-admin'
