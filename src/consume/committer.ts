@@ -96,7 +96,7 @@ export function createCommitter(options: CommitterOptions): Committer {
 
   async function flush(tries: number, expired: () => boolean): Promise<void> {
     unschedule()
-    for (let left = tries; left > 0 && !expired(); ) {
+    for (let left = tries; left > 0 && !expired();) {
       if (inFlight !== undefined) {
         await inFlight
         unschedule()

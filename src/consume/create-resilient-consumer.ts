@@ -144,7 +144,11 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
     resume: (target) => pauses.resume(target),
     health,
     on: (type: never, listener: never) => emitter.on(type, listener),
-    topics: () => startup.topology().allTopics().map(({ topic, role }) => ({ topic, role })),
+    topics: () =>
+      startup
+        .topology()
+        .allTopics()
+        .map(({ topic, role }) => ({ topic, role })),
     async [Symbol.asyncDispose]() {
       await lifecycle.stop()
     },

@@ -109,7 +109,8 @@ export class Group {
           this.#fetchedAt = clock.monotonic()
         },
         restarted: () => emitter.emit('restarted', { tier: this.tierName }),
-        problem: (where, error) => emitter.emit('problem', { where: `${this.groupId}: ${where}`, error: errorText(error) }),
+        problem: (where, error) =>
+          emitter.emit('problem', { where: `${this.groupId}: ${where}`, error: errorText(error) }),
       },
     )
     this.#committer = createCommitter({
@@ -124,11 +125,7 @@ export class Group {
     this.processor = options.makeProcessor({
       released: (lane, entry) => this.#released(lane, entry),
       settled: (lane, entry) => this.#settled(lane, entry),
-      again: (lane, entry) => {
-        if (this.#stopping) return
-        lane.queue.putBack(entry)
-        this.#pump(lane)
-      },
+      again: (lane, entry) => this.#released(lane, entry, true),
       laneChanged: (lane) => {
         this.#pump(lane)
         if (this.#stopping) this.options.progress()
@@ -309,7 +306,10 @@ export class Group {
       const ranges = await this.options.admin.ranges(lane.topic)
       return ranges.find(({ partition }) => partition === lane.partition)?.low
     } catch (error) {
-      this.options.emitter.emit('problem', { where: `looking up the beginning of '${lane.topic}'`, error: errorText(error) })
+      this.options.emitter.emit('problem', {
+        where: `looking up the beginning of '${lane.topic}'`,
+        error: errorText(error),
+      })
       return undefined
     }
   }
@@ -437,14 +437,15 @@ export class Group {
     })
   }
 
-  #released(lane: Lane, entry: Entry): void {
+  #released(lane: Lane, entry: Entry, again = false): void {
     this.#free++
     lane.running--
     if (this.#stopping) {
       this.options.progress()
       return
     }
-    if (!lane.closed) lane.queue.release(entry)
+    if (again) lane.queue.putBack(entry)
+    else if (!lane.closed) lane.queue.release(entry)
     const next = this.#turns.next()
     if (next === undefined) {
       this.#pump(lane)

@@ -17,7 +17,6 @@
 import type { Timer, TopicPartition } from '../ports'
 import type { Message } from '../record'
 import type { Handled, Rejected } from '../route'
-import type { Attempt } from './attempt'
 import { CommitTracker, type Tracked } from './commit-tracker'
 import { LaneQueue, type Waiting } from './lane-queue'
 
@@ -28,8 +27,23 @@ export interface Entry extends Tracked, Waiting {
   readonly opened: Handled | Rejected | undefined
 }
 
+/** What a lane, and whoever looks at it, sees of a running attempt. */
+export interface RunningAttempt {
+  /** Monotonic, ms. */
+  readonly startedAt: number
+  /** Called with its outcome by copies of the same record that were delivered again while it runs. */
+  joiners: ((outcome: Outcome) => void)[] | undefined
+}
+
+export type Outcome =
+  | { readonly kind: 'ok' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'timeout'; readonly error: unknown }
+  /** The handler paused the lane and threw, or a shutdown cut it short: the same record again, nothing counted. */
+  | { readonly kind: 'again' }
+
 /** Running attempts of one partition by offset: outlives the lane, so that a record that comes again joins its call. */
-export type RunningAttempts = Map<string, Attempt>
+export type RunningAttempts = Map<string, RunningAttempt>
 
 export class Lane implements TopicPartition {
   state: 'opening' | 'open' | 'verifying' | 'closed' = 'opening'

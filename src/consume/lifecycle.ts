@@ -79,9 +79,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   function start(): Promise<void> {
     if (state !== 'idle') {
       const mend = state === 'stopped' ? 'make a new consumer' : 'call it once'
-      return Promise.reject(
-        new RetrylineError('RETRYLINE_STATE', `start(): the consumer is ${state} already; ${mend}`),
-      )
+      return Promise.reject(new RetrylineError('RETRYLINE_STATE', `start(): the consumer is ${state} already; ${mend}`))
     }
     state = 'starting'
     starting = startUp()

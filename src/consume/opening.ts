@@ -43,7 +43,7 @@ export async function openLanes(options: OpeningOptions, all: readonly Lane[], i
   const asked = epoch()
   const stale = (): boolean => epoch() !== asked || stopped()
   let lanes = all
-  for (let failures = 0; !stale(); ) {
+  for (let failures = 0; !stale();) {
     let wait = LOOK_MS
     try {
       lanes = await openSome(options, lanes, isLeader, stale)

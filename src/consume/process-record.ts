@@ -10,11 +10,21 @@ import { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Clock, Random } from '../ports'
 import { toRec, type HandlerMessage, type Outgoing, type OutgoingMessage } from '../record'
-import { composeCopy, decideRoute, openMain, partitionForKey, partitionOf, toDeadLetter, type Decision, type Handled, type Rejected } from '../route'
+import {
+  composeCopy,
+  decideRoute,
+  openMain,
+  partitionForKey,
+  partitionOf,
+  toDeadLetter,
+  type Decision,
+  type Handled,
+  type Rejected,
+} from '../route'
 import type { Topology } from '../topology'
-import type { Attempt, Outcome } from './attempt'
+import type { Attempt } from './attempt'
 import type { Decoder } from './decode'
-import type { Entry, Lane } from './lane'
+import type { Entry, Lane, Outcome } from './lane'
 import { attemptFields, classifyContext, createAttemptRunner, type AttemptRunner } from './run-attempt'
 import { checkOutgoing } from './staged'
 
@@ -36,7 +46,7 @@ export interface ProcessorOptions {
   released(lane: Lane, entry: Entry): void
   /** The record is done with: its offset may be committed. */
   settled(lane: Lane, entry: Entry): void
-  /** The record is to be handled once more, by this lane. */
+  /** In place of `released`: the record is to be handled once more, by this lane, before what waits behind its key. */
   again(lane: Lane, entry: Entry): void
   /** Something changed that decides whether the lane may start records. */
   laneChanged(lane: Lane): void
@@ -73,28 +83,18 @@ export function createProcessor(options: ProcessorOptions): Processor {
   })
 
   function start(lane: Lane, entry: Entry): void {
-    const running = lane.attempts.get(entry.offset)
+    const running = lane.attempts.get(entry.offset) as Attempt | undefined
     if (running) {
       // Delivered again (a rejoin, a crash of the client) while its first call is under way here.
       emitter.emit('skipped', { ...placeOf(lane, entry), why: 'joined' })
-      ;(running.joiners ??= []).push((outcome) => {
-        options.released(lane, entry)
-        conclude(lane, entry, outcome, running)
-      })
-      return
-    }
-    if (entry.opened?.kind === 'reject') {
-      options.released(lane, entry)
+      ;(running.joiners ??= []).push((outcome) => conclude(lane, entry, outcome, running))
+    } else if (entry.opened?.kind === 'reject') {
       const { opened } = entry
-      void counted(lane, () => reject(lane, entry, opened))
-      return
-    }
-    if (entry.opened === undefined && isForAnotherGroup(lane, entry)) {
-      options.released(lane, entry)
+      carryOn(lane, entry, () => reject(lane, entry, opened))
+    } else if (entry.opened === undefined && isForAnotherGroup(lane, entry)) {
       options.settled(lane, entry)
-      return
-    }
-    if (decoder === undefined) runner.start(lane, entry, undefined)
+      options.released(lane, entry)
+    } else if (decoder === undefined) runner.start(lane, entry, undefined)
     else decodeThenStart(decoder, lane, entry)
   }
 
@@ -121,9 +121,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
         runner.start(lane, entry, decoded.value)
         return
       }
-      options.released(lane, entry)
       const judged = { error: decoded.error, timedOut: false, latenessMs: latenessOf(entry) }
-      void counted(lane, () => failed(lane, entry, judged))
+      carryOn(lane, entry, () => failed(lane, entry, judged))
     }
     if ('then' in result) void result.then(go)
     else go(result)
@@ -131,43 +130,46 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   function ended(attempt: Attempt, outcome: Outcome): void {
     const { lane, entry } = attempt
-    options.released(lane, entry)
-    for (const join of attempt.joiners ?? []) join(outcome)
+    if (attempt.joiners !== undefined) for (const join of attempt.joiners) join(outcome)
     conclude(lane, entry, outcome, attempt)
   }
 
   function conclude(lane: Lane, entry: Entry, outcome: Outcome, attempt: Attempt): void {
     if (lane.closed) {
       // Its new owner gets the record again, so a copy of ours would make it two.
-      if (attempt.lane === lane && attempt.joiners === undefined) {
+      if (attempt.joiners === undefined) {
         emitter.emit('late', { ...placeOf(lane, entry), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
       }
-      return
-    }
-    if (outcome.kind === 'ok') {
-      if (attempt.sends === undefined) options.settled(lane, entry)
-  else void counted(lane, () => publishStaged(lane, entry, attempt.sends!, attempt))
+      options.released(lane, entry)
     } else if (outcome.kind === 'again') options.again(lane, entry)
-    else {
-      const latenessMs = attemptFields(attempt, clock).latenessMs
-      const timedOut = outcome.kind === 'timeout'
-      const error = timedOut ? attempt.signal.reason : outcome.error
-      void counted(lane, () => failed(lane, entry, { error, timedOut, latenessMs }, attempt))
+    else if (outcome.kind === 'ok') {
+      const { sends } = attempt
+      if (sends !== undefined) {
+        carryOn(lane, entry, () => publishStaged(lane, entry, sends, attempt))
+        return
+      }
+      options.settled(lane, entry)
+      options.released(lane, entry)
+    } else {
+      const { latenessMs } = attemptFields(attempt, clock)
+      const judged = { error: outcome.error, timedOut: outcome.kind === 'timeout', latenessMs }
+      carryOn(lane, entry, () => failed(lane, entry, judged, attempt))
     }
   }
 
-  /** A stop waits for what is counted. */
-  async function counted(lane: Lane, work: () => Promise<void>): Promise<void> {
+  /** The handler's place is free; what is still to be done for the record is counted, since a stop waits for it. */
+  function carryOn(lane: Lane, entry: Entry, work: () => Promise<void>): void {
     lane.copies++
-    try {
-      await work()
-    } catch (error) {
-      // By construction nothing there throws; should it, the record stays where it is and the fault is told.
-      emitter.emit('problem', { where: 'carrying a failed record on', error: errorText(error) })
-    } finally {
-      lane.copies--
-      options.laneChanged(lane)
-    }
+    work()
+      .catch((error: unknown) => {
+        // By construction nothing there throws; should it, the record stays where it is and the fault is told.
+        emitter.emit('problem', { where: 'carrying a failed record on', error: errorText(error) })
+      })
+      .finally(() => {
+        lane.copies--
+        options.laneChanged(lane)
+      })
+    options.released(lane, entry)
   }
 
   /** What the handler gave to ctx.send() must stand before its record is done with. */
@@ -207,7 +209,16 @@ export function createProcessor(options: ProcessorOptions): Processor {
       : classifier(judged.error, context)
     const now = clock.now()
     const { main, firstFailedAt } = opened
-    const route = { main, attempt: opened.attempt, firstFailedAt, verdict, timedOut: judged.timedOut, topology, now, random }
+    const route = {
+      main,
+      attempt: opened.attempt,
+      firstFailedAt,
+      verdict,
+      timedOut: judged.timedOut,
+      topology,
+      now,
+      random,
+    }
     const decision = decideRoute(route)
     if (attempt && emitter.active.attempt) {
       emitter.emit('attempt', {
@@ -262,13 +273,13 @@ export function createProcessor(options: ProcessorOptions): Processor {
       emitter.emit('late', { ...placeOf(lane, entry), outcome: 'failed' })
       return
     }
-    report(lane, entry, decision, because)
+    report(lane, entry, decision, because, errorText(judged.error))
     options.settled(lane, entry)
   }
 
-  function report(lane: Lane, entry: Entry, decision: Decision, because: string): void {
+  function report(lane: Lane, entry: Entry, decision: Decision, because: string, error: string): void {
     const { attempt, topic: to } = decision
-    const fields = { ...placeOf(lane, entry), to, attempt, because }
+    const fields = { ...placeOf(lane, entry), to, attempt, because, error }
     if (decision.kind === 'retry') emitter.emit('retried', { ...fields, dueAt: decision.dueAt })
     else emitter.emit('deadLettered', { ...fields, reason: decision.reason })
   }

@@ -6,8 +6,10 @@ import type { Classifier } from '../classify'
 import { errorText, type Emitter } from '../observe'
 import type { Clock, Logger } from '../ports'
 import { type EachMessage, type Handler, type HandlerMessage, toMessageHeaders } from '../record'
-import { Attempt, Context, type Outcome, Watchdog } from './attempt'
-import type { Entry, Lane } from './lane'
+import { Attempt } from './attempt'
+import { Context } from './context'
+import type { Entry, Lane, Outcome } from './lane'
+import { Watchdog } from './watchdog'
 
 /** How long a handler may take to settle once its signal is aborted, ms. */
 export const GRACE_MS = 1_000
@@ -36,7 +38,6 @@ export interface AttemptRunner {
 }
 
 const OK: Outcome = { kind: 'ok' }
-const TIMEOUT: Outcome = { kind: 'timeout' }
 const AGAIN: Outcome = { kind: 'again' }
 
 const heartbeat = (): Promise<void> => Promise.resolve()
@@ -117,7 +118,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
       return
     }
     if (attempt.cutShort) end(attempt, AGAIN)
-    else if (attempt.timedOut) end(attempt, TIMEOUT)
+    else if (attempt.timedOut) end(attempt, timeoutOf(attempt))
     else if (outcome.kind === 'failed' && attempt.paused) end(attempt, AGAIN)
     else if (outcome.kind === 'failed' && mayTryAgainNow(attempt, outcome.error)) tryAgainSoon(attempt, outcome.error)
     else end(attempt, outcome)
@@ -137,7 +138,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
     clock.after(immediate.delayMs, () => {
       if (attempt.state !== 'running') return
       if (attempt.timedOut || options.stopping() || attempt.lane.closed) {
-        end(attempt, attempt.timedOut ? TIMEOUT : { kind: 'failed', error })
+        end(attempt, attempt.timedOut ? timeoutOf(attempt) : { kind: 'failed', error })
         return
       }
       attempt.tryInAttempt++
@@ -159,7 +160,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
       runningMs: Math.round(clock.monotonic() - attempt.startedAt),
       during,
     })
-    finish(attempt, TIMEOUT)
+    finish(attempt, timeoutOf(attempt))
   }
 
   function finish(attempt: Attempt, outcome: Outcome): void {
@@ -213,6 +214,10 @@ export function classifyContext(lane: Lane, entry: Entry, attempt: number, maxAt
     maxAttempts,
     ...(opened?.firstFailedAt !== undefined && { firstFailedAt: opened.firstFailedAt }),
   }
+}
+
+function timeoutOf(attempt: Attempt): Outcome {
+  return { kind: 'timeout', error: attempt.signal.reason }
 }
 
 function describe({ lane, entry, number }: Attempt): string {

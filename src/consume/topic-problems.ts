@@ -12,6 +12,8 @@ const DAY = 86_400_000
  * not find them deleted.
  */
 const RETRY_SLACK = DAY
+/** A retry topic that keeps records for less than this beyond the delay would delete some before they are handled, ms. */
+const RETRY_LEAST = 60 * 60 * 1000
 /** What we set on a retry topic that we make: room for a weekend, or for an outage as long as the delay itself. */
 const RETRY_ROOM = 3 * DAY
 /** What we set on a dead letter topic that we make: a month, for people to look. */
@@ -32,6 +34,8 @@ export interface Found {
   readonly problems: readonly string[]
   /** What is only worth a look. */
   readonly warnings: readonly string[]
+  /** Takes what the main topic takes, but not with all our headers: a record close to the limit may be refused. */
+  readonly tight: boolean
 }
 
 const BROKERS = '--bootstrap-server "$KAFKA_BROKERS"'
@@ -76,7 +80,7 @@ export function partitionWarning(role: TopicRole, partitions: number, around: Su
 }
 
 export function judgeSettings(role: TopicRole, settings: TopicSettings, around: Surroundings): Found {
-  if (role.role === 'main') return { problems: [], warnings: [] }
+  if (role.role === 'main') return { problems: [], warnings: [], tight: false }
   const problems: string[] = []
   const warnings: string[] = []
   const wanted = wantedTopic(role, around).config
@@ -88,10 +92,13 @@ export function judgeSettings(role: TopicRole, settings: TopicSettings, around: 
     problems.push(line(role, `cleanup.policy is ${cleanupPolicy}: ${why}; ${set('cleanup.policy')}`))
   }
   if (role.tier && retentionMs >= 0) {
-    const needed = role.tier.delayMs * (1 + around.jitter) + RETRY_SLACK
-    if (retentionMs < needed) {
-      const why = `records wait ${role.tier.name} there, and a consumer may be down for a day`
+    const wait = role.tier.delayMs * (1 + around.jitter)
+    if (retentionMs < wait + RETRY_LEAST) {
+      const why = `records wait ${role.tier.name} there, and would be deleted about when they are due`
       problems.push(line(role, `retention.ms is ${readable(retentionMs)}: ${why}; ${set('retention.ms')}`))
+    } else if (retentionMs < wait + RETRY_SLACK) {
+      const why = `records wait ${role.tier.name} there, and a consumer may be down for a day`
+      warnings.push(line(role, `retention.ms is ${readable(retentionMs)}: ${why}; ${set('retention.ms')}`))
     }
   }
   if (role.role === 'dead-letter' && retentionMs >= 0 && retentionMs < advisable(around.mainSettings)) {
@@ -99,14 +106,23 @@ export function judgeSettings(role: TopicRole, settings: TopicSettings, around: 
     warnings.push(line(role, `retention.ms is ${readable(retentionMs)}: ${why}; ${set('retention.ms')}`))
   }
   const largest = around.mainSettings?.maxMessageBytes
+  let tight = false
   if (!role.tier?.former && largest !== undefined && maxMessageBytes !== undefined) {
-    const needed = largest + around.headerBudgetBytes
-    if (maxMessageBytes < needed) {
+    tight = maxMessageBytes < largest + around.headerBudgetBytes
+    if (maxMessageBytes < largest) {
       const why = `'${role.main}' takes ${largest}, and a copy has up to ${around.headerBudgetBytes} bytes of headers more`
       problems.push(line(role, `max.message.bytes is ${maxMessageBytes}: ${why}; ${set('max.message.bytes')}`))
+      tight = false
     }
   }
-  return { problems, warnings }
+  return { problems, warnings, tight }
+}
+
+export function tightTopics(topics: readonly string[], budget: number): string {
+  return (
+    `${topics.join(', ')}: max.message.bytes is less than ${budget} above the main topic's, so a copy of a record close to ` +
+    `that limit may not fit with its headers (it is then dead-lettered as too-large); raise it by ${budget}`
+  )
 }
 
 /** A main topic that keeps records for ever does not ask the same of its dead letters. */

@@ -7,7 +7,14 @@ import { RetrylineError } from '../errors'
 import { errorText } from '../observe'
 import type { Clock, TopicAdmin, TopicSettings } from '../ports'
 import type { TopicRole, Topology } from '../topology'
-import { judgeSettings, missingTopic, partitionWarning, wantedTopic, withoutPartitions } from './topic-problems'
+import {
+  judgeSettings,
+  missingTopic,
+  partitionWarning,
+  tightTopics,
+  wantedTopic,
+  withoutPartitions,
+} from './topic-problems'
 import type { Surroundings } from './topic-problems'
 
 export interface VerifyOptions {
@@ -52,6 +59,7 @@ export async function verifyTopics(options: VerifyOptions): Promise<Map<string, 
     }
   }
 
+  const tight: string[] = []
   const unusable = missing().map((role) => missingTopic(role, around(role)))
   for (const role of roles) {
     const partitions = counts.get(role.topic)
@@ -63,7 +71,10 @@ export async function verifyTopics(options: VerifyOptions): Promise<Map<string, 
     const found = judgeSettings(role, own, around(role))
     problems.push(...found.problems)
     found.warnings.forEach(warn)
+    if (found.tight) tight.push(role.topic)
   }
+  // Topics made with the broker's defaults are all alike in this, so it is one line, and no reason to refuse them.
+  if (tight.length > 0) warn(tightTopics(tight, options.headerBudgetBytes ?? OWN_HEADER_BUDGET))
   if (mode === 'warn') problems.splice(0).forEach(warn)
   if (unusable.length + problems.length > 0) throw refused([...unusable, ...problems], mode)
   return counts

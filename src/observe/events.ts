@@ -27,10 +27,10 @@ interface EventShapes {
     /** Retries only: start minus due time, ms. */
     latenessMs?: number
   }
-  /** A failed record stands on its retry topic, acknowledged by all in-sync replicas. */
-  retried: At & { tier: TierName; to: string; attempt: number; dueAt: number; because: string }
+  /** A failed record stands on its retry topic, acknowledged by all in-sync replicas. `error`: class and message. */
+  retried: At & { tier: TierName; to: string; attempt: number; dueAt: number; because: string; error: string }
   /** A failed record stands on its dead letter topic, acknowledged by all in-sync replicas. */
-  deadLettered: At & { tier: TierName; to: string; attempt: number; reason: string; because: string }
+  deadLettered: At & { tier: TierName; to: string; attempt: number; reason: string; because: string; error: string }
   /** A record was passed over without a handler call: another group's, or finished before. */
   skipped: At & { tier: TierName; why: 'other-group' | 'joined'; group?: string }
   /** Headers that could not be read, and what was done instead. */
@@ -52,7 +52,7 @@ interface EventShapes {
   late: At & { tier: TierName; outcome: 'ok' | 'failed' }
   /** A handler did not settle within its time-out and grace, or within the shutdown. It may still have effects. */
   abandoned: At & { tier: TierName; attempt: number; runningMs: number; during: 'handler-timeout' | 'shutdown' }
-  /** Depth of one lane, sent when it fills up or empties, and every 10 s while it holds anything. */
+  /** Depth of one lane: sent when it fills up, has room again or is empty, and at most once a second while it works. */
   lane: {
     tier: TierName
     topic: string

@@ -23,11 +23,12 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
   retried: {
     level: 'info',
     perRecord: true,
-    text: (e) => `failed, attempt ${e.attempt} follows on ${e.to}: ${at(e)} (${e.because})`,
+    text: (e) => `failed, attempt ${e.attempt} follows on ${e.to}: ${at(e)} (${e.because}; ${e.error})`,
   },
   deadLettered: {
     level: 'warn',
-    text: (e) => `dead letter after ${attempts(e.attempt)}, ${e.reason}: ${at(e)} to ${e.to} (${e.because})`,
+    text: (e) =>
+      `dead letter after ${attempts(e.attempt)}, ${e.reason}: ${at(e)} to ${e.to} (${e.because}; ${e.error})`,
   },
   skipped: { level: 'debug', perRecord: true, text: (e) => `skipped, ${e.why}: ${at(e)}` },
   envelope: {

@@ -81,22 +81,23 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
       await warmUp(topics)
       const found = await admin.fetchOffsets({ groupId, topics: [...topics] })
       return found.flatMap(({ topic, partitions: all }) =>
-        all.map(
-          ({ partition, offset, metadata }): CommittedOffset => ({
-            topic,
-            partition,
-            offset: BigInt(offset),
-            metadata,
-          }),
-        ),
+        all.map(({ partition, offset, metadata }): CommittedOffset => ({
+          topic,
+          partition,
+          offset: BigInt(offset),
+          metadata,
+        })),
       )
     },
     async ranges(topic) {
       await warmUp([topic])
       const found = await admin.fetchTopicOffsets(topic)
-      return found.map(
-        ({ partition, low, high }): LogRange => ({ topic, partition, low: BigInt(low), high: BigInt(high) }),
-      )
+      return found.map(({ partition, low, high }): LogRange => ({
+        topic,
+        partition,
+        low: BigInt(low),
+        high: BigInt(high),
+      }))
     },
     async offsetsAt(topic, time) {
       await warmUp([topic])

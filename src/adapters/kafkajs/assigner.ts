@@ -11,10 +11,7 @@ export type LookUp = (topics: readonly string[]) => Promise<ReadonlyMap<string, 
  * once all members run this library, and until then, in a rolling upgrade from plain kafkajs, its default by name.
  * Under both names the partitions are divided alike; only ours carries what each member held before.
  */
-export function createAssigners(
-  owned: () => Owned,
-  lookUp: LookUp,
-): ((config: { cluster: never }) => AssignerLike)[] {
+export function createAssigners(owned: () => Owned, lookUp: LookUp): ((config: { cluster: never }) => AssignerLike)[] {
   return ['RetrylineStickyAssigner', 'RoundRobinAssigner'].map((name, i) => {
     const sticky = i === 0
     return ({ cluster }): AssignerLike => ({

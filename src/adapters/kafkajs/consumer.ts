@@ -13,7 +13,15 @@
  * generation once the payload's one-try commit is there; a live consumer after stop() that nobody holds.
  */
 import { RetrylineError } from '../../errors'
-import type { CommitEntry, DriverTools, GroupConsumer, GroupConsumerOptions, GroupListener, Timer, TopicPartition } from '../../ports'
+import type {
+  CommitEntry,
+  DriverTools,
+  GroupConsumer,
+  GroupConsumerOptions,
+  GroupListener,
+  Timer,
+  TopicPartition,
+} from '../../ports'
 import { createAssigners, type LookUp } from './assigner'
 import type { ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
 

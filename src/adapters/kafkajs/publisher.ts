@@ -56,9 +56,11 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
     async publish(records) {
       const ready = await connected()
       const answer = await ready.sendBatch({ acks: -1, timeout: BROKER_TIMEOUT, topicMessages: byTopic(records) })
-      return answer.map(
-        ({ topicName, partition, errorCode }): Acknowledgement => ({ topic: topicName, partition, errorCode }),
-      )
+      return answer.map(({ topicName, partition, errorCode }): Acknowledgement => ({
+        topic: topicName,
+        partition,
+        errorCode,
+      }))
     },
     reset: drop,
     disconnect() {

@@ -136,14 +136,14 @@ describe('P10: topics are explicit', () => {
     [
       'retention too near to the delay',
       'orders.retry.1m',
-      { retentionMs: DAY },
-      /retention\.ms is 86400000 \(1d\).*retention\.ms=259260000$/,
+      { retentionMs: 3_600_000 },
+      /retention\.ms is 3600000 \(1h\).*retention\.ms=259260000$/,
     ],
     [
       'a retry topic for smaller records',
       'orders.retry.1m',
-      { maxMessageBytes: 4999 },
-      /max\.message\.bytes is 4999: 'orders' takes 4000.*=5000$/,
+      { maxMessageBytes: 3999 },
+      /max\.message\.bytes is 3999: 'orders' takes 4000.*=5000$/,
     ],
     ['a dead letter topic for smaller records', 'orders.dlq', { maxMessageBytes: 10 }, /max\.message\.bytes is 10/],
   ])('%s is refused, or a warning where it must be', async (_name, topic, over, line) => {
@@ -160,9 +160,23 @@ describe('P10: topics are explicit', () => {
   })
 
   test('a jitter counts as delay', async () => {
-    const edge = { ...ALL, 'orders.retry.1m': good(3, { retentionMs: DAY + 60_000 }) }
+    const edge = { ...ALL, 'orders.retry.1m': good(3, { retentionMs: 3_600_000 + 60_000 }) }
     expect((await verify(cluster(edge).admin)).problems).toEqual([])
     expect((await verify(cluster(edge).admin, 'verify', { jitter: 0.5 })).problems).toHaveLength(1)
+  })
+
+  test('less than a day beyond the delay is a warning', async () => {
+    const short = { ...ALL, 'orders.retry.1m': good(3, { retentionMs: DAY }) }
+    const { problems, warnings } = await verify(cluster(short).admin)
+    expect(problems).toEqual([])
+    expect(warnings).toEqual([expect.stringMatching(/^orders\.retry\.1m .*may be down for a day/)])
+  })
+
+  test('topics as the broker makes them by default are taken, with one line about records close to the limit', async () => {
+    const alike = { ...ALL, 'orders.retry.1m': good(3, { maxMessageBytes: 4000 }) }
+    const { problems, warnings } = await verify(cluster(alike).admin)
+    expect(problems).toEqual([])
+    expect(warnings).toEqual([expect.stringMatching(/^orders\.retry\.1m: max\.message\.bytes .*raise it by 1000$/)])
   })
 
   test('what is kept for ever, and settings that are not told, are fine; a compacted main topic too', async () => {

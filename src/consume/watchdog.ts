@@ -1,0 +1,92 @@
+import { RetrylineError } from '../errors'
+import type { Clock } from '../ports'
+import type { Attempt } from './attempt'
+
+/**
+ * Watches running attempts: one timer for all, set for the earliest. An attempt past its time has its signal aborted;
+ * one that has not settled a grace later is handed to `abandon`.
+ */
+export class Watchdog {
+  readonly #attempts = new Set<Attempt>()
+  #timer: { at: number; cancel(): void } | undefined
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly timeoutMs: number,
+    private readonly graceMs: number,
+    private readonly abandon: (attempt: Attempt, during: 'handler-timeout' | 'shutdown') => void,
+  ) {}
+
+  get running(): ReadonlySet<Attempt> {
+    return this.#attempts
+  }
+
+  add(attempt: Attempt): void {
+    attempt.startedAt = this.clock.monotonic()
+    attempt.deadlineAt = attempt.startedAt + this.timeoutMs
+    this.#attempts.add(attempt)
+    if (this.#timer === undefined || attempt.deadlineAt < this.#timer.at) this.#arm(attempt.deadlineAt)
+  }
+
+  remove(attempt: Attempt): void {
+    // The timer is left: one for each record would cost more than the record. It finds the next deadline when it fires.
+    this.#attempts.delete(attempt)
+  }
+
+  close(): void {
+    this.#disarm()
+  }
+
+  /** The shutdown has used up its time: aborts what runs, and after the grace gives it up. */
+  abortAll(during: RetrylineError): void {
+    for (const attempt of this.#attempts) {
+      attempt.cutShort = true
+      attempt.abort(during)
+    }
+  }
+
+  abandonAll(): void {
+    for (const attempt of [...this.#attempts]) this.#giveUp(attempt, 'shutdown')
+  }
+
+  #giveUp(attempt: Attempt, during: 'handler-timeout' | 'shutdown'): void {
+    this.remove(attempt)
+    this.abandon(attempt, during)
+  }
+
+  #arm(at: number): void {
+    this.#disarm()
+    const timer = this.clock.after(Math.max(0, at - this.clock.monotonic()), () => this.#look(), 'deadline')
+    this.#timer = { at, cancel: () => timer.cancel() }
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  #look(): void {
+    this.#timer = undefined
+    const now = this.clock.monotonic()
+    let next = Infinity
+    for (const attempt of [...this.#attempts]) {
+      if (attempt.deadlineAt <= now) {
+        if (attempt.timedOut) {
+          this.#giveUp(attempt, 'handler-timeout')
+          continue
+        }
+        attempt.timedOut = true
+        attempt.deadlineAt = now + this.graceMs
+        attempt.abort(
+          new RetrylineError(
+            'RETRYLINE_HANDLER_TIMEOUT',
+            `the handler of ${attempt.lane.topic}/${attempt.lane.partition}@${attempt.entry.offset} did not settle ` +
+              `within ${this.timeoutMs} ms`,
+          ),
+        )
+      }
+      next = Math.min(next, attempt.deadlineAt)
+    }
+    if (next !== Infinity) this.#arm(next)
+  }
+}
