@@ -1,6 +1,7 @@
 import { type Header, lastHeader } from '../record'
 import { readHistory, type PastFailure } from './history'
 import { readName, readOffset, readPartition, readText, readTime, readTimestamp, readTopic, readWhole } from './formats'
+import { readNullHeaders } from './null-headers'
 import { FAILURE_REASONS, FIELD_OF, HEADER, LIMIT, type FailureReason, type Field, type OwnHeader } from './names'
 
 /** What our headers say. A field is `undefined` where its header is missing or cannot be read. Times are ms since the epoch. */
@@ -59,6 +60,8 @@ export function readEnvelope(headers: readonly Header[]): Envelope {
     return value
   }
 
+  // Used by restoreNullHeaders; here only so that a bad one is reported.
+  get('nullHeaders', (bytes) => readNullHeaders(readText(bytes)))
   return {
     attempt: get('attempt', readWhole),
     dueAt: get('dueAt', readWhole),

@@ -1,7 +1,7 @@
 import { type Header, truncateUtf8 } from '../record'
 import { isoTime } from './formats'
 import { writeHistory, type PastFailure } from './history'
-import { FIELD_OF, HEADER, isOwnHeader, LIMIT, type FailureReason, type Field } from './names'
+import { HEADER, isOwnHeader, LIMIT, type FailureReason, type Field } from './names'
 import { nameNullHeaders } from './null-headers'
 
 /** Where a record first stood: its first delivery, whose ids the handler sees at every attempt. */
@@ -46,21 +46,22 @@ export interface EnvelopeFields {
  * must have been restored before (restoreNullHeaders).
  */
 export function writeEnvelope(source: readonly Header[], fields: EnvelopeFields): Header[] {
-  return assemble(source, {
-    ...originTexts(fields.original),
-    attempt: String(fields.attempt),
-    dueAt: fields.dueAt === undefined ? undefined : String(fields.dueAt),
-    group: fields.group,
-    release: fields.release,
-    firstFailedAt: isoTime(fields.firstFailedAt),
-    lastFailedAt: isoTime(fields.lastFailedAt),
-    errorClass: fields.errorClass,
-    error: fields.error,
-    history: fields.history.length === 0 ? undefined : writeHistory(fields.history),
-    errorStack: fields.errorStack,
-    failureReason: fields.failureReason,
-    ...(fields.replay && replayTexts(fields.replay)),
-  })
+  const { headers, nulls } = copyForeign(source)
+  put(headers, 'attempt', String(fields.attempt))
+  if (fields.dueAt !== undefined) put(headers, 'dueAt', String(fields.dueAt))
+  putOrigin(headers, fields.original)
+  put(headers, 'group', fields.group)
+  put(headers, 'release', fields.release)
+  put(headers, 'firstFailedAt', isoTime(fields.firstFailedAt))
+  put(headers, 'lastFailedAt', isoTime(fields.lastFailedAt))
+  put(headers, 'errorClass', fields.errorClass)
+  put(headers, 'error', fields.error)
+  if (fields.history.length > 0) put(headers, 'history', writeHistory(fields.history))
+  put(headers, 'nullHeaders', nulls)
+  put(headers, 'errorStack', fields.errorStack)
+  put(headers, 'failureReason', fields.failureReason)
+  if (fields.replay !== undefined) putReplay(headers, fields.replay)
+  return headers
 }
 
 /**
@@ -68,7 +69,12 @@ export function writeEnvelope(source: readonly Header[], fields: EnvelopeFields)
  * Where the record first stood is kept, so that ids made from it hold.
  */
 export function writeReplay(source: readonly Header[], original: Origin, replay: Replay): Header[] {
-  return assemble(source, { ...originTexts(original), ...replayTexts(replay), attempt: '1' })
+  const { headers, nulls } = copyForeign(source)
+  put(headers, 'attempt', '1')
+  putOrigin(headers, original)
+  put(headers, 'nullHeaders', nulls)
+  putReplay(headers, replay)
+  return headers
 }
 
 /** The same envelope without its large parts, for a record that did not fit with them. Where and why are kept. */
@@ -76,30 +82,38 @@ export function slimFields(fields: EnvelopeFields): EnvelopeFields {
   return { ...fields, error: undefined, errorStack: undefined, history: [] }
 }
 
-type Texts = { readonly [F in Field]?: string | undefined }
-
-function originTexts(original: Origin): Texts {
-  return {
-    originalTopic: original.topic,
-    originalPartition: String(original.partition),
-    originalOffset: String(original.offset),
-    originalTimestamp: String(original.timestamp),
-  }
-}
-
-function replayTexts(replay: Replay): Texts {
-  return { replayed: 'true', replayCount: String(replay.count), replayForGroup: replay.forGroup }
-}
-
-function assemble(source: readonly Header[], texts: Texts): Header[] {
+/** The foreign headers with empty for null, and the text that names the nulls. */
+function copyForeign(source: readonly Header[]): { headers: Header[]; nulls: string | undefined } {
   const foreign = source.filter(([name]) => !isOwnHeader(name))
+  const nulls = nameNullHeaders(foreign)
   const headers = foreign.map((header): Header => (header[1] === null ? [header[0], EMPTY] : header))
-  const all: Texts = { ...texts, nullHeaders: nameNullHeaders(foreign) }
-  for (const field of FIELD_OF.values()) {
-    const text = all[field]
-    if (text !== undefined) headers.push([HEADER[field], Buffer.from(truncateUtf8(text, LIMIT[field]))])
+  return { headers, nulls }
+}
+
+function putOrigin(headers: Header[], original: Origin): void {
+  put(headers, 'originalTopic', original.topic)
+  put(headers, 'originalPartition', String(original.partition))
+  put(headers, 'originalOffset', String(original.offset))
+  put(headers, 'originalTimestamp', String(original.timestamp))
+}
+
+function putReplay(headers: Header[], replay: Replay): void {
+  put(headers, 'replayed', 'true')
+  put(headers, 'replayCount', String(replay.count))
+  put(headers, 'replayForGroup', replay.forGroup)
+}
+
+function put(headers: Header[], field: Field, text: string | undefined): void {
+  if (text !== undefined) headers.push([HEADER[field], encode(text, LIMIT[field])])
+}
+
+/** Most texts fit, and are encoded once; one that is far too long is never encoded whole. */
+function encode(text: string, limit: number): Buffer {
+  if (text.length <= limit) {
+    const bytes = Buffer.from(text)
+    if (bytes.length <= limit) return bytes
   }
-  return headers
+  return Buffer.from(truncateUtf8(text, limit))
 }
 
 const EMPTY = Buffer.alloc(0)

@@ -79,7 +79,9 @@ export function topicSetProblems(topics: readonly NamedTopic[]): string[] {
     if (other === undefined) {
       seen.set(metric, topic)
     } else if (other.name === topic.name) {
-      problems.push(`${topic.purpose}: '${topic.name}' is the name of the ${other.purpose} too; each needs a topic of its own`)
+      problems.push(
+        `${topic.purpose}: '${topic.name}' is the name of the ${other.purpose} too; each needs a topic of its own`,
+      )
     } else {
       const kafka = `Kafka does not tell '.' from '_' and refuses one of them`
       problems.push(`${topic.purpose}: '${topic.name}' collides with '${other.name}' (${other.purpose}); ${kafka}`)

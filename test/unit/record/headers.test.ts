@@ -39,7 +39,7 @@ describe('headers from kafkajs', () => {
   })
 
   it('keeps the own values of an array that is not from kafkajs', () => {
-    expect(fromKafkaHeaders({ constructor: [text('a'), text('b')] } as never)).toEqual([
+    expect(fromKafkaHeaders({ constructor: [text('a'), text('b')] })).toEqual([
       ['constructor', text('a')],
       ['constructor', text('b')],
     ])
