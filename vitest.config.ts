@@ -19,6 +19,8 @@ export default defineConfig({
           exclude: [...needsBroker, ...needsOwnBrokers],
           sequence: { groupOrder: 0 },
           maxWorkers: 2,
+          // Not a hope that slow tests pass: a property test on a busy machine takes a few seconds.
+          testTimeout: 20_000,
         },
       },
       {
