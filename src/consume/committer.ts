@@ -113,6 +113,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       if (pending === undefined) return
       if (!(await pending)) left--
     }
+    unschedule()
   }
 
   return {
