@@ -476,8 +476,7 @@ export class GroupCoordinator {
       this.remove(group, member)
       member.nudge()
     }
-    // A deadline: it guards the very call that may be stuck, and takes the partitions of a stuck member away.
-    member.session = this.clock.detached(() => this.clock.after(member.sessionTimeout, expire, 'deadline'))
+    member.session = this.clock.detached(() => this.clock.after(member.sessionTimeout, expire))
   }
 }
 
