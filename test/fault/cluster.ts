@@ -1,0 +1,165 @@
+/** The rest of the stage: a load, a watch on the commits, and what stands on the topics at the end. */
+import type { Admin, Kafka } from 'kafkajs'
+import { encodeWish, wishOf } from './payload'
+import type { Place } from './ledger'
+import { until } from './until'
+
+export interface Load {
+  /** Records acknowledged so far. */
+  readonly sent: number
+  stop(): Promise<void>
+}
+
+/** Keeps producing: `batch` records every `everyMs`, keyed and keyless. A batch that is refused is sent again. */
+export async function startLoad(
+  kafka: Kafka,
+  topic: string,
+  { batch = 10, everyMs = 40, slowestMs = 12 }: { batch?: number; everyMs?: number; slowestMs?: number } = {},
+): Promise<Load> {
+  const producer = kafka.producer({ allowAutoTopicCreation: false })
+  await producer.connect()
+  let number = 0
+  let sent = 0
+  let stopped = false
+  let sending = Promise.resolve()
+  const send = async (): Promise<void> => {
+    const messages = Array.from({ length: batch }, () => {
+      const n = number++
+      return { key: n % 4 === 0 ? null : `key-${n % 37}`, value: encodeWish(wishOf(n, slowestMs)) }
+    })
+    for (;;) {
+      try {
+        await producer.send({ topic, acks: -1, messages })
+        sent += messages.length
+        return
+      } catch (error) {
+        if (stopped) throw error
+      }
+    }
+  }
+  let busy = false
+  const timer = setInterval(() => {
+    if (busy) return
+    busy = true
+    sending = send().finally(() => {
+      busy = false
+    })
+    sending.catch(() => undefined)
+  }, everyMs)
+  return {
+    get sent() {
+      return sent
+    },
+    async stop() {
+      clearInterval(timer)
+      await sending
+      stopped = true
+      await producer.disconnect()
+    },
+  }
+}
+
+export interface CommitWatch {
+  /** Every commit that was lower than one before it. kafkajs itself commits -1 and -2 on a cut log: those are left out. */
+  readonly falls: readonly string[]
+  readonly looks: number
+  stop(): Promise<void>
+}
+
+/** Looks at the committed offsets of groups every 50 ms. */
+export async function watchCommits(kafka: Kafka, groups: ReadonlyMap<string, string>): Promise<CommitWatch> {
+  const admin = kafka.admin()
+  await admin.connect()
+  const highest = new Map<string, bigint>()
+  const falls: string[] = []
+  let looks = 0
+  let looking: Promise<void> | undefined
+  const look = async (): Promise<void> => {
+    for (const [groupId, topic] of groups) {
+      const found = await admin.fetchOffsets({ groupId, topics: [topic] }).catch(() => [])
+      for (const { partition, offset } of found.flatMap(({ partitions }) => partitions)) {
+        const key = `${groupId} ${topic}/${partition}`
+        const now = BigInt(offset)
+        const before = highest.get(key) ?? -1n
+        if (now < 0n) continue
+        if (now < before) falls.push(`${key}: from ${before} to ${now}`)
+        highest.set(key, now)
+      }
+    }
+    looks++
+  }
+  const timer = setInterval(() => {
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+  }, 50)
+  return {
+    falls,
+    get looks() {
+      return looks
+    },
+    async stop() {
+      clearInterval(timer)
+      await looking
+      await admin.disconnect()
+    },
+  }
+}
+
+/** Waits until a group has committed all of its topic; returns where it has not, for the message. */
+export async function untilCommitted(
+  admin: Admin,
+  groups: ReadonlyMap<string, string>,
+  withinMs: number,
+): Promise<void> {
+  let behind: string[] = []
+  const look = async (): Promise<boolean> => {
+    behind = []
+    for (const [groupId, topic] of groups) behind.push(...(await lag(admin, groupId, topic)))
+    return behind.length === 0
+  }
+  await until('every group has committed all of its topic', look, withinMs).catch((error: Error) => {
+    throw new Error(`${error.message}: ${behind.join('; ')}`)
+  })
+}
+
+async function lag(admin: Admin, groupId: string, topic: string): Promise<string[]> {
+  const ends = new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, high]))
+  const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
+  return (found?.partitions ?? [])
+    .filter(({ partition, offset }) => offset !== ends.get(partition))
+    .map(({ partition, offset }) => `${groupId} ${topic}/${partition}: ${offset} of ${ends.get(partition)}`)
+}
+
+/** The place of every record of a topic without gaps. */
+export async function placesOf(admin: Admin, topic: string): Promise<Place[]> {
+  const ranges = await admin.fetchTopicOffsets(topic)
+  return ranges.flatMap(({ partition, low, high }) =>
+    Array.from(
+      { length: Number(BigInt(high) - BigInt(low)) },
+      (_, i) => `${topic}/${partition}@${BigInt(low) + BigInt(i)}`,
+    ),
+  )
+}
+
+/** The first place of every copy on a dead letter topic. */
+export async function deadLettersOf(kafka: Kafka, admin: Admin, topic: string, groupId: string): Promise<Place[]> {
+  const expected = (await placesOf(admin, topic)).length
+  if (expected === 0) return []
+  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100 })
+  await consumer.connect()
+  try {
+    await consumer.subscribe({ topic, fromBeginning: true })
+    const places: Place[] = []
+    await consumer.run({
+      eachMessage: async ({ message: { headers = {} } }) => {
+        const text = (name: string): string => String(headers[`x-original-${name}`])
+        places.push(`${text('topic')}/${text('partition')}@${text('offset')}`)
+      },
+    })
+    await until(`all ${expected} dead letters are read`, () => places.length >= expected)
+    return places
+  } finally {
+    await consumer.disconnect()
+  }
+}

@@ -1,0 +1,98 @@
+/** Worker processes: started, asked to stop, killed; none is left behind by `end()`. */
+import { fork, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readLedger, type Line } from './ledger'
+import type { WorkerOptions } from './worker'
+
+/** How long a process may take to end by itself once its consumer has stopped, ms. */
+const END_WITHIN = 15_000
+
+export interface Worker {
+  readonly name: string
+  readonly pid: number
+  /** Asks it to stop; resolves when the process has ended, with how long that took in ms. */
+  stop(): Promise<number>
+  /** SIGKILL; resolves with the time of death. */
+  kill(): Promise<number>
+}
+
+export interface Fleet {
+  start(name: string): Promise<Worker>
+  /** What all workers, living and dead, have written so far. */
+  lines(): Line[]
+  /** Times at which workers were killed, by name. */
+  readonly kills: ReadonlyMap<string, number>
+  end(): Promise<void>
+}
+
+export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>): Fleet {
+  const folder = mkdtempSync(join(tmpdir(), 'retryline-fault-'))
+  const ledgers = new Map<string, string>()
+  const alive = new Map<ChildProcess, Promise<number | null>>()
+  const kills = new Map<string, number>()
+
+  async function start(name: string): Promise<Worker> {
+    if (ledgers.has(name)) throw new Error(`there is a worker ${name} already: a ledger is one process's`)
+    const ledger = join(folder, `${name}.jsonl`)
+    ledgers.set(name, ledger)
+    const argument = JSON.stringify({ ...options, name, ledger } satisfies WorkerOptions)
+    const path = fileURLToPath(new URL('worker.ts', import.meta.url))
+    const child = fork(path, [argument], {
+      execArgv: ['--import', 'tsx'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    const ended = new Promise<number | null>((resolve) => {
+      child.once('exit', (code) => {
+        alive.delete(child)
+        resolve(code)
+      })
+    })
+    alive.set(child, ended)
+    await new Promise<void>((resolve, reject) => {
+      child.once('message', () => resolve())
+      void ended.then((code) => reject(new Error(`worker ${name} ended with ${code} before it had started`)))
+    })
+    return {
+      name,
+      pid: child.pid ?? -1,
+      async stop() {
+        const askedAt = Date.now()
+        child.kill('SIGTERM')
+        let impatient = (): void => undefined
+        const late = new Promise<never>((_, reject) => {
+          const timer = setTimeout(() => reject(new Error(`worker ${name} does not end after its stop`)), END_WITHIN)
+          impatient = () => clearTimeout(timer)
+        })
+        try {
+          const code = await Promise.race([ended, late])
+          if (code !== 0) throw new Error(`worker ${name} ended with ${code}`)
+        } finally {
+          impatient()
+        }
+        return Date.now() - askedAt
+      },
+      async kill() {
+        child.kill('SIGKILL')
+        await ended
+        const at = Date.now()
+        kills.set(name, at)
+        return at
+      },
+    }
+  }
+
+  return {
+    start,
+    lines: () => [...ledgers.values()].flatMap(readLedger),
+    kills,
+    async end() {
+      const dying = [...alive]
+      for (const [child] of dying) child.kill('SIGKILL')
+      await Promise.all(dying.map(([, ended]) => ended))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * What a worker did, written line by line before and after it did it, so that the ledger of a process that is killed is
+ * whole up to its death. One file for each process; times are ms since the epoch, of one machine.
+ */
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+
+/** Where a record first stood: `topic/partition@offset`. It names the record at every attempt. */
+export type Place = string
+
+interface Stamp {
+  readonly worker: string
+  readonly pid: number
+  readonly at: number
+}
+
+export interface Begin extends Stamp {
+  readonly what: 'begin'
+  readonly place: Place
+  readonly attempt: number
+  readonly dueAt?: number
+  /** Where the copy stood that this call was for. */
+  readonly source: Place
+}
+
+export interface End extends Stamp {
+  readonly what: 'end'
+  readonly place: Place
+  readonly attempt: number
+  readonly source: Place
+  readonly outcome: 'ok' | 'failed'
+}
+
+/** What happened to the worker: only these explain a record that was handled twice. */
+export interface Happening extends Stamp {
+  readonly what: 'started' | 'rebalanced' | 'crashed' | 'stopping' | 'stopped'
+  readonly tier?: string
+  /** Of a rebalance: how many partitions went away. */
+  readonly removed?: number
+}
+
+/** Anything the worker was told of by an event, for a person to read. */
+export interface Note extends Stamp {
+  readonly what: 'note'
+  readonly text: string
+}
+
+export type Line = Begin | End | Happening | Note
+type Unstamped<L> = L extends Line ? Omit<L, keyof Stamp> : never
+
+export interface Ledger {
+  write(line: Unstamped<Line>): void
+  close(): void
+}
+
+export function openLedger(path: string, worker: string): Ledger {
+  const file = openSync(path, 'a')
+  return {
+    // Synchronous: the line stands before the call that it tells of goes on.
+    write: (line) => void writeSync(file, `${JSON.stringify({ ...line, worker, pid: process.pid, at: Date.now() })}\n`),
+    close: () => closeSync(file),
+  }
+}
+
+/** All lines of a ledger; a kill may have cut the last one short, and then it tells of nothing that was done. */
+export function readLedger(path: string): Line[] {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  lines.pop()
+  return lines.map((line) => JSON.parse(line) as Line)
+}

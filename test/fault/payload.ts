@@ -1,0 +1,23 @@
+/** What the value of a record asks of its handler: so the load decides what fails, and every worker decides alike. */
+export interface Wish {
+  readonly id: string
+  /** How many attempts fail before one succeeds; with `fatal`, the first failure is the last. */
+  readonly fails: number
+  readonly fatal: boolean
+  /** How long each call takes, ms. */
+  readonly ms: number
+}
+
+export const encodeWish = (wish: Wish): string => JSON.stringify(wish)
+export const decodeWish = (value: Buffer | null): Wish => JSON.parse(String(value)) as Wish
+
+/** A mix by number: most succeed, some need a retry or two, a few never succeed, a few are fatal at once. */
+export function wishOf(n: number, slowest: number): Wish {
+  const id = `r${String(n).padStart(6, '0')}`
+  const ms = (n * 7919) % (slowest + 1)
+  if (n % 20 === 3) return { id, fails: 1, fatal: false, ms }
+  if (n % 20 === 11) return { id, fails: 2, fatal: false, ms }
+  if (n % 50 === 17) return { id, fails: 99, fatal: false, ms }
+  if (n % 50 === 34) return { id, fails: 1, fatal: true, ms }
+  return { id, fails: 0, fatal: false, ms }
+}
