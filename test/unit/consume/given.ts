@@ -1,15 +1,11 @@
-import type { Entry, RunningAttempts } from '../../../src/consume/lane'
-import { Lane } from '../../../src/consume/lane'
+import { type Entry, Lane } from '../../../src/consume/lane'
 import { createEmitter, type Emitter, type RetrylineEvent } from '../../../src/observe'
 import { silentLogger, type Clock } from '../../../src/ports'
 import type { Message } from '../../../src/record'
 
-export function lane(
-  partition = 0,
-  options: { topic?: string; gated?: boolean; attempts?: RunningAttempts } = {},
-): Lane {
-  const { topic = 'orders', gated = false, attempts = new Map() } = options
-  return new Lane(topic, partition, gated ? '1m' : 'main', gated, attempts)
+export function lane(partition = 0, options: { topic?: string; gated?: boolean } = {}): Lane {
+  const { topic = 'orders', gated = false } = options
+  return new Lane(topic, partition, gated ? '1m' : 'main', gated, undefined)
 }
 
 export function message(offset: bigint | number, fields: Partial<Message> = {}): Message {
