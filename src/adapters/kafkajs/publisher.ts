@@ -16,6 +16,8 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
   let producer: ProducerLike | undefined
   let connecting: Promise<ProducerLike> | undefined
   let closed = false
+  /** Connections that were given up and have not ended yet. */
+  const leaving = new Set<Promise<void>>()
 
   function connected(): Promise<ProducerLike> {
     if (closed) return Promise.reject(new RetrylineError('RETRYLINE_STATE', 'the publisher is closed'))
@@ -38,12 +40,19 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
     return producer
   }
 
-  async function drop(): Promise<void> {
+  function drop(): Promise<void> {
     const old = producer
     producer = undefined
     connecting = undefined
+    if (old === undefined) return Promise.resolve()
+    const left = leave(old).finally(() => leaving.delete(left))
+    leaving.add(left)
+    return left
+  }
+
+  async function leave(old: ProducerLike): Promise<void> {
     try {
-      await old?.disconnect()
+      await old.disconnect()
     } catch (error) {
       logger.debug('a producer did not disconnect cleanly', { error: String(error) })
     }
@@ -63,9 +72,10 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
       }))
     },
     reset: drop,
-    disconnect() {
+    async disconnect() {
       closed = true
-      return drop()
+      void drop()
+      await Promise.all(leaving)
     },
   }
 }

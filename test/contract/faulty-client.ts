@@ -1,0 +1,244 @@
+/**
+ * Faults at the seam between the engine and its Kafka client, the same on a fake and on a real broker: what a publish or
+ * a commit answers, whether it is done at all, and a process that dies. Also a witness of every commit that was taken.
+ */
+import type { KafkaClient } from '../../src/config'
+
+/**
+ * `reject`: refused, nothing stored. `empty`: resolves with no entry, nothing stored. `error-code`: resolves with an entry
+ * that carries an error, nothing stored. `never`: no answer, nothing stored. `answer-lost`: stored, then rejected.
+ * `late`: stored, no answer. `partial`: only the first topic-partition is stored and answered, as kafkajs does where a
+ * partition does not exist.
+ */
+export type PublishFault = 'reject' | 'empty' | 'error-code' | 'never' | 'answer-lost' | 'late' | 'partial' | Promise<void>
+
+export interface Injected {
+  /** How many requests it has met. */
+  readonly hits: number
+  stop(): void
+}
+
+export interface SeenCommit {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: bigint
+  /** Order among all commits of the process. */
+  readonly order: number
+}
+
+export interface FaultyClient extends KafkaClient {
+  readonly faults: Faults
+}
+
+interface Offsets {
+  topics: { topic: string; partitions: { partition: number; offset: string }[] }[]
+}
+
+interface Batch {
+  topicMessages?: { topic: string; messages: { partition?: number; headers?: Record<string, unknown> }[] }[]
+}
+
+type Answer = { topicName: string; partition: number; errorCode: number }[]
+
+interface Rule {
+  readonly topic: string | undefined
+  readonly fault: PublishFault
+  left: number
+  hits: number
+}
+
+let order = 0
+
+export class Faults {
+  /** Commits that the broker took, in the order of their answers. */
+  readonly commits: SeenCommit[] = []
+  /** Requests of copies, faulty ones too: the topic-partitions of each. */
+  readonly publishes: string[][] = []
+  /** Places on the main topic (`partition@offset`) of which a copy was acknowledged. */
+  readonly copied = new Set<string>()
+  /** Called for each commit that was taken, before the engine knows of it. */
+  onTaken: ((commit: SeenCommit) => void) | undefined
+  #rules: Rule[] = []
+  #commitRules: { fault: 'reject' | 'answer-lost'; left: number; hits: number }[] = []
+  #stuck: { promise: Promise<void>; free: () => void } | undefined
+  #dead = false
+  readonly #consumers = new Set<{ disconnect(): Promise<void> }>()
+  readonly #producers = new Set<{ disconnect(): Promise<void> }>()
+
+  publish(fault: PublishFault, { topic, times = Infinity }: { topic?: string; times?: number } = {}): Injected {
+    const rule: Rule = { topic, fault, left: times, hits: 0 }
+    this.#rules.push(rule)
+    return injected(rule, () => (rule.left = 0))
+  }
+
+  commit(fault: 'reject' | 'answer-lost', { times = Infinity }: { times?: number } = {}): Injected {
+    const rule = { fault, left: times, hits: 0 }
+    this.#commitRules.push(rule)
+    return injected(rule, () => (rule.left = 0))
+  }
+
+  /** From now on disconnecting a producer does not even begin, until `freeDisconnects()`. */
+  stickDisconnects(): void {
+    let free = (): void => undefined
+    const promise = new Promise<void>((resolve) => (free = resolve))
+    this.#stuck = { promise, free }
+  }
+
+  freeDisconnects(): void {
+    this.#stuck?.free()
+    this.#stuck = undefined
+  }
+
+  /** The process dies: nothing that it still tries reaches the broker, and its members are gone. */
+  async kill(): Promise<void> {
+    this.#dead = true
+    await Promise.allSettled([...this.#consumers, ...this.#producers].map((one) => one.disconnect()))
+  }
+
+  async onSend(send: (batch: Batch) => Promise<Answer>, batch: Batch): Promise<Answer> {
+    const places = (batch.topicMessages ?? []).flatMap(({ topic, messages }) =>
+      messages.map(({ partition }) => `${topic}/${partition}`),
+    )
+    this.publishes.push([...new Set(places)])
+    if (this.#dead) throw new Error('this process is dead')
+    const sendIt = async (what: Batch): Promise<Answer> => {
+      const answer = await send(what)
+      for (const place of originsOf(what)) this.copied.add(place)
+      return answer
+    }
+    const rule = this.#rules.find(
+      ({ topic, left }) => left > 0 && (topic === undefined || batch.topicMessages?.some((one) => one.topic === topic)),
+    )
+    if (!rule) return sendIt(batch)
+    rule.left--
+    rule.hits++
+    if (rule.fault instanceof Promise) {
+      await rule.fault
+      return sendIt(batch)
+    }
+    switch (rule.fault) {
+      case 'reject':
+        throw new Error('injected: the publish was refused')
+      case 'empty':
+        return []
+      case 'never':
+        return new Promise(() => undefined)
+      case 'late':
+        await sendIt(batch)
+        return new Promise(() => undefined)
+      case 'answer-lost':
+        await sendIt(batch)
+        throw new Error('injected: the answer was lost')
+      case 'partial':
+        return sendIt(firstPlaceOnly(batch))
+      case 'error-code':
+        return answersOf(batch, 5)
+    }
+  }
+
+  onCommit(commit: () => Promise<void>, offsets: Offsets | undefined): Promise<void> {
+    if (this.#dead) return Promise.reject(new Error('this process is dead'))
+    const rule = this.#commitRules.find(({ left }) => left > 0)
+    if (rule) {
+      rule.left--
+      rule.hits++
+      if (rule.fault === 'reject') return Promise.reject(new Error('injected: the commit was refused'))
+    }
+    // Called synchronously: the engine's offsets belong to the generation that is current now.
+    return commit().then(() => {
+      for (const { topic, partitions } of offsets?.topics ?? []) {
+        for (const { partition, offset } of partitions) {
+          const taken = { topic, partition, offset: BigInt(offset), order: order++ }
+          this.commits.push(taken)
+          this.onTaken?.(taken)
+        }
+      }
+      if (rule) throw new Error('injected: the answer to the commit was lost')
+    })
+  }
+
+  track(kind: 'consumer' | 'producer', one: { disconnect(): Promise<void> }): void {
+    ;(kind === 'consumer' ? this.#consumers : this.#producers).add(one)
+  }
+
+  async onDisconnect(disconnect: () => Promise<void>): Promise<void> {
+    await this.#stuck?.promise
+    await disconnect()
+  }
+}
+
+function injected(rule: { readonly hits: number }, stop: () => void): Injected {
+  return {
+    get hits() {
+      return rule.hits
+    },
+    stop,
+  }
+}
+
+function originsOf({ topicMessages = [] }: Batch): string[] {
+  return topicMessages.flatMap(({ messages }) =>
+    messages.map(({ headers = {} }) => `${String(headers['x-original-partition'])}@${String(headers['x-original-offset'])}`),
+  )
+}
+
+function firstPlaceOnly(batch: Batch): Batch {
+  const [first] = batch.topicMessages ?? []
+  if (!first) return batch
+  const messages = first.messages.filter(({ partition }) => partition === first.messages[0]?.partition)
+  return { ...batch, topicMessages: [{ ...first, messages }] }
+}
+
+function answersOf({ topicMessages = [] }: Batch, errorCode: number): Answer {
+  return topicMessages.flatMap(({ topic, messages }) =>
+    [...new Set(messages.map(({ partition = 0 }) => partition))].map((partition) => ({
+      topicName: topic,
+      partition,
+      errorCode,
+    })),
+  )
+}
+
+/** The client with some of its methods replaced; everything else, symbols too, is the client's own. */
+function over<T extends object>(target: T, methods: Record<string, unknown>): T {
+  return new Proxy(target, {
+    get: (one, name) => (typeof name === 'string' && Object.hasOwn(methods, name) ? methods[name] : Reflect.get(one, name)),
+  })
+}
+
+export function faultyClient(client: KafkaClient): FaultyClient {
+  const faults = new Faults()
+  const kafka = client as any
+  return over(kafka, {
+    faults,
+    producer: (config: unknown) => {
+      const producer = kafka.producer(config)
+      faults.track('producer', producer)
+      return over(producer, {
+        sendBatch: (batch: Batch) => faults.onSend((one) => producer.sendBatch(one), batch),
+        disconnect: () => faults.onDisconnect(() => producer.disconnect()),
+      })
+    },
+    consumer: (config: unknown) => {
+      const consumer = kafka.consumer(config)
+      faults.track('consumer', consumer)
+      return over(consumer, {
+        commitOffsets: (list: { topic: string; partition: number; offset: string }[]) =>
+          faults.onCommit(() => consumer.commitOffsets(list), {
+            topics: list.map(({ topic, ...partition }) => ({ topic, partitions: [partition] })),
+          }),
+        run: (options: any) =>
+          consumer.run({
+            ...options,
+            eachBatch: (payload: any) =>
+              options.eachBatch(
+                over(payload, {
+                  commitOffsetsIfNecessary: (offsets?: Offsets) =>
+                    faults.onCommit(() => payload.commitOffsetsIfNecessary(offsets), offsets),
+                }),
+              ),
+          }),
+      })
+    },
+  }) as FaultyClient
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest'
+import type { Given } from './promises'
+import { header } from './scene'
+
+const FAILS = (): never => {
+  throw new Error('the shop is closed')
+}
+const INFORM = { publishTimeout: '1s' }
+
+/** P1, the half about copies: an offset waits until its copy is acknowledged, whatever a publish answers. */
+export function publishPromises(given: Given): void {
+  describe('P1 nothing lost: copies', () => {
+    it.each(['reject', 'empty', 'error-code', 'never'] as const)(
+      'R02: a publish that answers "%s" holds the offset, and is tried again',
+      async (kind) => {
+        const scene = await given.scene({ partitions: 2 })
+        const member = await scene.join((call) => call.value === 'bad' && FAILS(), INFORM)
+        const fault = member.faults.publish(kind)
+        await scene.produce(['good', 'bad', 'behind'])
+        await given.stage().until(() => member.hooks.counts.publishFailed >= 1, 'the failed publish is reported')
+        await scene.witness(1)
+        expect((await scene.committed()).get(0)).toBe(1n)
+        expect(await given.stage().records(scene.retry('200ms'))).toHaveLength(0)
+
+        fault.stop()
+        await scene.untilDone()
+        expect((await scene.dead()).map(({ value }) => String(value))).toEqual(['bad'])
+        const firsts = scene.calls.filter(({ attempt, partition }) => attempt === 1 && partition === 0)
+        expect(firsts.map(({ value }) => value)).toEqual(['good', 'bad', 'behind'])
+        scene.expectNoStepBack()
+      },
+    )
+
+    it.each(['answer-lost', 'late'] as const)('R07: a copy whose answer is "%s" stands twice at worst', async (kind) => {
+      const scene = await given.scene()
+      const member = await scene.join((call) => call.value === 'bad' && FAILS(), INFORM)
+      const fault = member.faults.publish(kind, { times: 1 })
+      await scene.produce(['bad', 'good'])
+      await scene.untilDone()
+      expect(fault.hits).toBe(1)
+      const retried = await given.stage().records(scene.retry('200ms'))
+      expect(retried.map((one) => header(one, 'x-original-offset'))).toEqual(['0', '0'])
+      expect((await scene.dead()).length).toBeGreaterThanOrEqual(1)
+    })
+
+    it('every topic-partition that was sent must be in the answer', async () => {
+      const scene = await given.scene({ partitions: 4 })
+      const gate = scene.gate()
+      const member = await scene.join(async (call) => {
+        if (call.value !== 'bad') return
+        if (call.attempt === 1) await gate.wait()
+        FAILS()
+      })
+      for (const partition of [0, 1, 2]) await scene.produce(['bad'], partition)
+      await scene.untilCalls(3)
+      const fault = member.faults.publish('partial', { times: 1, topic: scene.retry('200ms') })
+      gate.open()
+      await scene.untilDone()
+      expect(fault.hits).toBe(1)
+      expect(member.hooks.counts.publishFailed).toBeGreaterThanOrEqual(1)
+      const origins = (await scene.dead()).map((one) => header(one, 'x-original-partition'))
+      expect([...new Set(origins)].sort()).toEqual(['0', '1', '2'])
+    })
+
+    it('a copy keeps its partition at every try', async () => {
+      const scene = await given.scene({ partitions: 3, retryPartitions: 2 })
+      const member = await scene.join(FAILS)
+      member.faults.publish('reject', { times: 3 })
+      for (const partition of [0, 1, 2]) await scene.produce([{ value: 'bad' }], partition)
+      await scene.untilDone()
+      const tries = member.faults.publishes.flat().filter((place) => place.startsWith(scene.retry('200ms')))
+      // Offset 0 of partition 2 without a key: (2 + 0) modulo 2.
+      expect(new Set(tries)).toEqual(new Set([`${scene.retry('200ms')}/0`, `${scene.retry('200ms')}/1`]))
+      expect(await given.stage().records(scene.retry('200ms'))).toHaveLength(3)
+    })
+
+    it('a producer that cannot even be disconnected does not stop the copies', async () => {
+      const scene = await given.scene()
+      const member = await scene.join((call) => call.value === 'bad' && FAILS())
+      member.faults.stickDisconnects()
+      member.faults.publish('reject', { times: 4 })
+      await scene.produce(['bad'])
+      await scene.untilDone()
+      expect(await scene.dead()).toHaveLength(1)
+      member.faults.freeDisconnects()
+    })
+
+    it('R03: main 6, retry 3, dead letter 1 partition: nothing vanishes', async () => {
+      const scene = await given.scene({ partitions: 6, retryPartitions: 3, deadPartitions: 1 })
+      await scene.join(FAILS)
+      for (let partition = 0; partition < 6; partition++) {
+        await scene.produce([{ value: `plain ${partition}` }, { key: `key ${partition}`, value: `keyed ${partition}` }], partition)
+      }
+      await scene.untilDone()
+      const expected = [0, 1, 2, 3, 4, 5].flatMap((n) => [`plain ${n}`, `keyed ${n}`]).sort()
+      expect((await given.stage().records(scene.retry('200ms'))).map(({ value }) => String(value)).sort()).toEqual(expected)
+      expect((await scene.dead()).map(({ value }) => String(value)).sort()).toEqual(expected)
+    })
+
+    it('what a handler sends stands before its record is done with', async () => {
+      const scene = await given.scene({ partitions: 2 })
+      const out = given.stage().unique('invoices')
+      await given.stage().createTopics({ [out]: 1 })
+      const member = await scene.join(({ value, ctx }) => value === 'order' && ctx.send({ topic: out, value: 'invoice' }))
+      const fault = member.faults.publish('empty', { topic: out })
+      await scene.produce(['order'])
+      await given.stage().until(() => fault.hits >= 1, 'the publish is tried')
+      await scene.witness(1)
+      expect((await scene.committed()).get(0)).toBe(0n)
+      fault.stop()
+      await scene.untilDone()
+      expect((await given.stage().records(out)).map(({ value }) => String(value))).toEqual(['invoice'])
+    })
+  })
+}

@@ -1,0 +1,114 @@
+/** The stage on a real broker: kafkajs for what it can do, the wire for what it cannot. */
+import { randomBytes } from 'node:crypto'
+import { Kafka, logLevel } from 'kafkajs'
+import { vi } from 'vitest'
+import { systemClock } from '../../src/ports'
+import { gateWith, type Stage, type StoredRecord } from './stage'
+import { Wire } from './wire'
+
+/** Generous: a starved machine is slow, and only a test that fails waits so long. ms. */
+const LIMIT = 40_000
+const LOOK_EVERY = 25
+
+export async function realStage(brokers: string[]): Promise<Stage> {
+  const client = (): Kafka =>
+    new Kafka({ clientId: 'contract', brokers, logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 8 } })
+  const admin = client().admin()
+  await admin.connect()
+  const wires = new Map<string, Wire>()
+  const leaders = new Map<string, Wire>()
+
+  async function leaderOf(topic: string, partition: number): Promise<Wire> {
+    const known = leaders.get(`${topic}/${partition}`)
+    if (known) return known
+    const { brokers: nodes } = await admin.describeCluster()
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+    for (const { partitionId, leader } of topics[0]?.partitions ?? []) {
+      const node = nodes.find(({ nodeId }) => nodeId === leader)
+      if (!node) throw new Error(`${topic}/${partitionId} has no leader`)
+      const address = `${node.host}:${node.port}`
+      const wire = wires.get(address) ?? new Wire(node.host, node.port)
+      wires.set(address, wire)
+      leaders.set(`${topic}/${partitionId}`, wire)
+    }
+    const found = leaders.get(`${topic}/${partition}`)
+    if (!found) throw new Error(`there is no ${topic}/${partition}`)
+    return found
+  }
+
+  async function ends(topic: string): Promise<Map<number, { low: bigint; high: bigint }>> {
+    const found = await admin.fetchTopicOffsets(topic)
+    return new Map(
+      found
+        .sort((a, b) => a.partition - b.partition)
+        .map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]),
+    )
+  }
+
+  return {
+    kind: 'real',
+    now: () => Date.now(),
+    client: () => client() as never,
+    unique: (name) => `${name}-${randomBytes(4).toString('hex')}`,
+    async createTopics(topics, config = {}) {
+      await admin.createTopics({
+        waitForLeaders: true,
+        topics: Object.entries(topics).map(([topic, numPartitions]) => ({
+          topic,
+          numPartitions,
+          replicationFactor: -1,
+          configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
+        })),
+      })
+    },
+    async addPartitions(topic, count) {
+      await admin.createPartitions({ topicPartitions: [{ topic, count }] })
+      await vi.waitFor(async () => {
+        const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+        if (topics[0]?.partitions.length !== count) throw new Error(`${topic} has not ${count} partitions yet`)
+      }, LIMIT)
+    },
+    async deleteRecords(topic, partition, below) {
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: below.toString() }] })
+    },
+    produce: async (topic, partition, records) => (await leaderOf(topic, partition)).produce(topic, partition, records),
+    async records(topic) {
+      const all: StoredRecord[] = []
+      for (const [partition, { low, high }] of await ends(topic)) {
+        const wire = await leaderOf(topic, partition)
+        for (let from = low; from < high; ) {
+          const { records, next } = await wire.fetch(topic, partition, from)
+          all.push(...records)
+          if (next <= from) break
+          from = next
+        }
+      }
+      return all
+    },
+    async committed(groupId, topic) {
+      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
+      const partitions = [...(found?.partitions ?? [])].sort((a, b) => a.partition - b.partition)
+      return new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
+    },
+    ends,
+    async members(groupId) {
+      const { groups } = await admin.describeGroups([groupId])
+      return groups[0]?.members.map(({ memberId }) => memberId) ?? []
+    },
+    async until(condition, what) {
+      await vi.waitFor(
+        async () => {
+          if (!(await condition())) throw new Error(`never happened: ${typeof what === 'string' ? what : what()}`)
+        },
+        { timeout: LIMIT, interval: LOOK_EVERY },
+      )
+    },
+    during: (work) => work,
+    takes: (ms) => new Promise((resolve) => systemClock.after(ms, resolve)),
+    gate: () => gateWith((promise) => promise),
+    async close() {
+      for (const wire of wires.values()) wire.close()
+      await admin.disconnect()
+    },
+  }
+}
