@@ -6,18 +6,26 @@
  *   - `abandoned`: nobody waits any more; when the handler settles after all, that changes nothing.
  */
 import type { RetrylineError } from '../errors'
-import type { Work } from '../ports'
+import type { Timer, Work } from '../ports'
 import type { OutgoingMessage } from '../record'
-import type { Entry, Lane, Outcome, RunningAttempt } from './lane'
+import type { Entry, Lane, Outcome, UnfinishedAttempt } from './lane'
 
-export class Attempt implements RunningAttempt {
+export class Attempt implements UnfinishedAttempt {
   state: 'running' | 'ended' | 'abandoned' = 'running'
   tryInAttempt = 1
+  /** Neighbours in the watchdog's list. */
+  previous: Attempt | undefined
+  next: Attempt | undefined
   /** Monotonic, ms. */
   startedAt = 0
   deadlineAt = 0
   timedOut = false
-  paused = false
+  /** Pauses of the lane that the handler has asked for and not ended. */
+  pauses = 0
+  /** Handler calls of this attempt that have settled. */
+  triesEnded = 0
+  /** Between two quick tries. */
+  betweenTries: Timer | undefined
   /** Aborted by a shutdown: whatever the handler makes of it, the record is left to the next owner. */
   cutShort = false
   sends: OutgoingMessage[] | undefined

@@ -7,18 +7,16 @@ import type { Attempt } from './attempt'
 export class Context implements HandlerContext {
   readonly attempt: number
   readonly maxAttempts: number
+  readonly tryInAttempt: number
   readonly #attempt: Attempt
   readonly #logger: Logger
 
   constructor(attempt: Attempt, logger: Logger) {
     this.attempt = attempt.number
     this.maxAttempts = attempt.maxAttempts
+    this.tryInAttempt = attempt.tryInAttempt
     this.#attempt = attempt
     this.#logger = logger
-  }
-
-  get tryInAttempt(): number {
-    return this.#attempt.tryInAttempt
   }
 
   get dueAt(): number {
@@ -50,7 +48,8 @@ export class Context implements HandlerContext {
 
   send(messages: OutgoingMessage | readonly OutgoingMessage[]): void {
     const attempt = this.#attempt
-    if (attempt.state !== 'running') {
+    // Also in the gap between two quick tries: what the next one sends is its own.
+    if (attempt.state !== 'running' || attempt.triesEnded >= this.tryInAttempt) {
       throw new RetrylineError(
         'RETRYLINE_STATE',
         `ctx.send() was called after the handler of ${attempt.lane.topic}/${attempt.lane.partition}@${attempt.entry.offset} ` +

@@ -47,7 +47,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
   options: ResilientConsumerOptions<V, S>,
   makeDriver: MakeDriver,
 ): ResilientConsumer {
-  const settings = resolveOptions(options as never)
+  const settings = resolveOptions(options)
   const driver = makeDriver(settings.kafka, settings.logger)
   const clock = driver.clock ?? systemClock
   const { groupId, logger, hooks } = settings

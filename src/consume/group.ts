@@ -12,14 +12,14 @@
  * than `concurrency`; a batch that waits longer than WAIT_FOR_ROOM_MS, since it holds up the whole broker's fetches.
  */
 import type { Settings } from '../config'
-import { RetrylineError } from '../errors'
+import type { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Assignment, Clock, Driver, FetchedBatch, GroupConsumer, TopicAdmin, TopicPartition } from '../ports'
 import { type Message, toRec } from '../record'
 import { openRetry } from '../route'
 import type { Tier, Topology } from '../topology'
 import { createCommitter, type Committer } from './committer'
-import { type Entry, Lane, type RunningAttempts } from './lane'
+import { type Entry, Lane, type Unfinished, type UnfinishedAttempt } from './lane'
 import { openLanes } from './opening'
 import { placeOf, type Processor } from './process-record'
 import { createTurns } from './turns'
@@ -67,8 +67,8 @@ export class Group {
   readonly tierName: string
   readonly lanes = new Map<string, Lane>()
   readonly processor: Processor
-  /** Running handlers by partition, over lanes, crashes and restarts. */
-  readonly #attempts = new Map<string, RunningAttempts>()
+  /** By partition, what still runs of lanes that were closed: over rebalances, crashes and restarts. */
+  readonly #unfinished = new Map<string, Unfinished>()
   readonly #consumer: GroupConsumer
   readonly #committer: Committer
   readonly #turns: ReturnType<typeof createTurns<Lane>>
@@ -163,7 +163,7 @@ export class Group {
 
   // ── what the driver reports ──────────────────────────────────────────────────────────────────────────────────────
 
-  #assigned({ memberId, isLeader, partitions }: Assignment): void {
+  #assigned({ memberId, partitions }: Assignment): void {
     this.#epoch++
     this.crashed = undefined
     const same = memberId === this.#memberId
@@ -173,8 +173,7 @@ export class Group {
     let dropped = 0
     for (const [key, lane] of this.lanes) {
       if (same && assigned.has(key)) continue
-      dropped += lane.close()
-      this.lanes.delete(key)
+      dropped += this.#closeLane(key, lane)
     }
     const kept = this.lanes.size
     for (const where of partitions) {
@@ -190,7 +189,7 @@ export class Group {
       kept,
       dropped,
     })
-    if (this.lanes.size > 0 && !this.#stopping) void this.#open(isLeader)
+    if (this.lanes.size > 0 && !this.#stopping) void this.#open()
   }
 
   #keep(lane: Lane): void {
@@ -204,16 +203,37 @@ export class Group {
 
   #add(where: TopicPartition): Lane {
     const key = laneKey(where)
-    let attempts = this.#attempts.get(key)
-    if (!attempts) this.#attempts.set(key, (attempts = new Map()))
-    const lane = new Lane(where.topic, where.partition, this.tierName, this.options.tier !== undefined, attempts)
+    const lane = new Lane(
+      where.topic,
+      where.partition,
+      this.tierName,
+      this.options.tier !== undefined,
+      this.#unfinished.get(key),
+    )
     this.lanes.set(key, lane)
     if (this.#stopping) this.#consumer.pause(lane)
     else this.#consumer.resume(lane)
     return lane
   }
 
-  #open(isLeader: boolean): Promise<void> {
+  #closeLane(key: string, lane: Lane): number {
+    this.lanes.delete(key)
+    for (const attempt of this.processor.runner.watchdog.running) {
+      if (attempt.lane !== lane) continue
+      const unfinished: Unfinished = this.#unfinished.get(key) ?? new Map<string, UnfinishedAttempt>()
+      this.#unfinished.set(key, unfinished.set(attempt.entry.offset, attempt))
+    }
+    return lane.close()
+  }
+
+  /** An attempt of a closed lane has ended: its record can be joined no longer. */
+  #forget(lane: Lane, entry: Entry): void {
+    const unfinished = this.#unfinished.get(laneKey(lane))
+    if (!unfinished?.delete(entry.offset) || unfinished.size > 0) return
+    this.#unfinished.delete(laneKey(lane))
+  }
+
+  #open(): Promise<void> {
     const { admin, clock, emitter, settings, tier } = this.options
     return openLanes(
       {
@@ -238,14 +258,13 @@ export class Group {
           this.#pump(lane)
         },
         reopen: (lane, position, committed) => {
-          lane.close()
+          this.#closeLane(laneKey(lane), lane)
           const fresh = this.#add(lane)
           fresh.open(position, committed)
           this.#consumer.seek(fresh, position)
         },
       },
       [...this.lanes.values()],
-      isLeader,
     )
   }
 
@@ -440,6 +459,7 @@ export class Group {
   #released(lane: Lane, entry: Entry, again = false): void {
     this.#free++
     lane.running--
+    if (lane.closed) this.#forget(lane, entry)
     if (this.#stopping) {
       this.options.progress()
       return

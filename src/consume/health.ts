@@ -52,19 +52,22 @@ export function groupHealth(group: Group, clock: Clock, isPaused: (lane: Lane) =
   // On a manual clock an hour passes between two fetches; there silence means nothing.
   const silent = clock.track === undefined && (group.silentMs ?? 0) > SILENT_MS
   const state = group.crashed !== undefined ? 'crashed' : silent ? 'silent' : group.assigned ? 'ok' : 'joining'
+  // In order of start, so the first of a lane is its oldest.
+  const oldest = new Map<Lane, number>()
+  for (const { lane, startedAt } of group.processor.runner.watchdog.running) {
+    if (!oldest.has(lane)) oldest.set(lane, startedAt)
+  }
   return {
     groupId: group.groupId,
     tier: group.tierName,
     state,
     ...(group.crashed !== undefined && { error: group.crashed }),
-    partitions: [...group.lanes.values()].map((lane) => partitionHealth(lane, clock, isPaused(lane))),
+    partitions: [...group.lanes.values()].map((lane) => partitionHealth(lane, clock, isPaused(lane), oldest.get(lane))),
   }
 }
 
-function partitionHealth(lane: Lane, clock: Clock, paused: boolean): PartitionHealth {
+function partitionHealth(lane: Lane, clock: Clock, paused: boolean, oldest: number | undefined): PartitionHealth {
   const nextDueAt = lane.queue.nextDue()
-  let oldest = clock.monotonic()
-  for (const attempt of lane.attempts.values()) oldest = Math.min(oldest, attempt.startedAt)
   return {
     topic: lane.topic,
     partition: lane.partition,
@@ -73,7 +76,7 @@ function partitionHealth(lane: Lane, clock: Clock, paused: boolean): PartitionHe
     committed: lane.committed?.toString(),
     held: lane.held,
     running: lane.running,
-    oldestRunningMs: Math.round(clock.monotonic() - oldest),
+    oldestRunningMs: oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest),
     ...(nextDueAt !== undefined && nextDueAt > 0 && { nextDueAt }),
   }
 }

@@ -27,11 +27,9 @@ export interface Entry extends Tracked, Waiting {
   readonly opened: Handled | Rejected | undefined
 }
 
-/** What a lane, and whoever looks at it, sees of a running attempt. */
-export interface RunningAttempt {
-  /** Monotonic, ms. */
-  readonly startedAt: number
-  /** Called with its outcome by copies of the same record that were delivered again while it runs. */
+/** What a lane sees of an attempt that outlived the lane before. */
+export interface UnfinishedAttempt {
+  /** Called with its outcome: copies of the same record that were delivered again while it runs. */
   joiners: ((outcome: Outcome) => void)[] | undefined
 }
 
@@ -39,11 +37,11 @@ export type Outcome =
   | { readonly kind: 'ok' }
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'timeout'; readonly error: unknown }
-  /** The handler paused the lane and threw, or a shutdown cut it short: the same record again, nothing counted. */
+  /** The handler paused the lane and threw before it resumed, or a shutdown cut it short: the same record again, nothing counted. */
   | { readonly kind: 'again' }
 
-/** Running attempts of one partition by offset: outlives the lane, so that a record that comes again joins its call. */
-export type RunningAttempts = Map<string, RunningAttempt>
+/** Attempts of closed lanes of one partition that still run, by offset: a record that comes again joins its call. */
+export type Unfinished = Map<string, UnfinishedAttempt>
 
 export class Lane implements TopicPartition {
   state: 'opening' | 'open' | 'verifying' | 'closed' = 'opening'
@@ -82,7 +80,8 @@ export class Lane implements TopicPartition {
     /** `main`, or the canonical delay of the tier. */
     readonly tier: string,
     gated: boolean,
-    readonly attempts: RunningAttempts,
+    /** Undefined where there are none, as is usual. */
+    readonly unfinished: Unfinished | undefined,
   ) {
     this.queue = new LaneQueue(gated)
   }

@@ -4,9 +4,10 @@
  * - A partition with a committed offset begins there.
  * - One without begins at its beginning, with `startFrom: 'earliest'` and on every tier; the position is fixed, sought and
  *   committed, so that a rebalance before the first record cannot move it.
- * - With `latest` or a time, the leader of the group decides for all partitions of a topic that has no commit at all, and
- *   commits for all; the others wait until they see it. A partition without a commit beside siblings that have one was
- *   added later, and is read from its beginning.
+ * - With `latest` or a time, the member that holds the first partition of a topic without any commit decides for all of
+ *   its partitions, and commits for all; the others wait until they see it. (Not the group's leader: that may hold nothing
+ *   of the topic, or not read it at all.) A partition without a commit beside siblings that have one was added later, and
+ *   is read from its beginning.
  * - A kept lane goes on if the broker holds what this lane last committed; else somebody else was at work meanwhile, and
  *   the lane is dropped and begun anew at the broker's offset.
  *
@@ -18,7 +19,7 @@ import type { Clock, CommitEntry, CommittedOffset, TopicAdmin } from '../ports'
 import type { Lane } from './lane'
 
 const RETRY = { firstMs: 200, maxMs: 5_000 }
-/** How often a member looks whether the leader has decided, ms. */
+/** How often a member looks whether another has decided, ms. */
 const LOOK_MS = 100
 
 export interface OpeningOptions {
@@ -28,9 +29,9 @@ export interface OpeningOptions {
   readonly groupId: string
   readonly startFrom: 'earliest' | 'latest' | number
   /** The assignment that is current; an answer for another one is thrown away. */
-  epoch(): number
-  stopped(): boolean
-  /** Whether the client can commit: the leader's decision is a commit. */
+  readonly epoch: () => number
+  readonly stopped: () => boolean
+  /** Whether the client can commit: the decision is a commit. */
   ready(): boolean
   commit(entries: readonly CommitEntry[]): Promise<void>
   open(lane: Lane, position: bigint, committed: bigint | undefined): void
@@ -38,7 +39,7 @@ export interface OpeningOptions {
   reopen(lane: Lane, position: bigint, committed: bigint | undefined): void
 }
 
-export async function openLanes(options: OpeningOptions, all: readonly Lane[], isLeader: boolean): Promise<void> {
+export async function openLanes(options: OpeningOptions, all: readonly Lane[]): Promise<void> {
   const { clock, emitter, epoch, stopped } = options
   const asked = epoch()
   const stale = (): boolean => epoch() !== asked || stopped()
@@ -46,7 +47,7 @@ export async function openLanes(options: OpeningOptions, all: readonly Lane[], i
   for (let failures = 0; !stale();) {
     let wait = LOOK_MS
     try {
-      lanes = await openSome(options, lanes, isLeader, stale)
+      lanes = await openSome(options, lanes, stale)
       if (lanes.length === 0) return
     } catch (error) {
       emitter.emit('problem', { where: `reading the offsets of ${options.groupId}`, error: errorText(error) })
@@ -59,11 +60,10 @@ export async function openLanes(options: OpeningOptions, all: readonly Lane[], i
   }
 }
 
-/** Returns the lanes that must wait for the leader. */
+/** Returns the lanes that must wait for a decision. */
 async function openSome(
   options: OpeningOptions,
   lanes: readonly Lane[],
-  isLeader: boolean,
   stale: () => boolean,
 ): Promise<readonly Lane[]> {
   const topics = [...new Set(lanes.map(({ topic }) => topic))]
@@ -71,7 +71,10 @@ async function openSome(
   if (stale()) return []
   const waiting: Lane[] = []
   for (const topic of topics) {
-    const here = lanes.filter((lane) => lane.topic === topic && !lane.closed)
+    // One that is open already (a look-up of another topic has failed after it) is not asked about again.
+    const here = lanes.filter(
+      (lane) => lane.topic === topic && (lane.state === 'opening' || lane.state === 'verifying'),
+    )
     const known = new Map(committed.filter((entry) => entry.topic === topic).map((entry) => [entry.partition, entry]))
     const fresh = here.filter((lane) => !goOnOrBegin(options, lane, known.get(lane.partition)))
     if (fresh.length === 0) continue
@@ -82,9 +85,10 @@ async function openSome(
       const lows = new Map(ranges.map(({ partition, low }) => [partition, low]))
       for (const lane of fresh) begin(options, lane, lows.get(lane.partition) ?? 0n)
     } else {
-      if (isLeader && options.ready()) await decideForAll(options, topic, stale)
+      const decides = fresh.some(({ partition }) => partition === 0)
+      if (decides && options.ready()) await decideForAll(options, topic, stale)
       if (stale()) return []
-      // Also the leader waits until it reads its own decision, so that all begin at what the broker holds.
+      // Who has decided also waits until it reads that, so that all begin at what the broker holds.
       waiting.push(...fresh)
     }
   }

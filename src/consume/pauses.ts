@@ -8,7 +8,7 @@ export interface PauseTarget {
 export interface Pauses {
   pause(target?: PauseTarget): void
   resume(target?: PauseTarget): void
-  isPaused(main: string): boolean
+  readonly isPaused: (main: string) => boolean
   any(): boolean
 }
 

@@ -5,7 +5,7 @@
 import { describeError, type Classifier } from '../classify'
 import type { Settings } from '../config'
 import type { Outbox, SendResult } from '../deliver'
-import { HEADER, type FailureReason } from '../envelope'
+import { HEADER } from '../envelope'
 import { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Clock, Random } from '../ports'
@@ -41,16 +41,16 @@ export interface ProcessorOptions {
   readonly random: Random
   readonly emitter: Emitter
   readonly frameName: string
-  countPartitions(topic: string): Promise<number>
+  readonly countPartitions: (topic: string) => Promise<number>
   /** The handler's place is free again, and what waits behind the record's key may start. */
-  released(lane: Lane, entry: Entry): void
+  readonly released: (lane: Lane, entry: Entry) => void
   /** The record is done with: its offset may be committed. */
-  settled(lane: Lane, entry: Entry): void
+  readonly settled: (lane: Lane, entry: Entry) => void
   /** In place of `released`: the record is to be handled once more, by this lane, before what waits behind its key. */
-  again(lane: Lane, entry: Entry): void
+  readonly again: (lane: Lane, entry: Entry) => void
   /** Something changed that decides whether the lane may start records. */
-  laneChanged(lane: Lane): void
-  stopping(): boolean
+  readonly laneChanged: (lane: Lane) => void
+  readonly stopping: () => boolean
 }
 
 export interface Processor {
@@ -83,7 +83,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   })
 
   function start(lane: Lane, entry: Entry): void {
-    const running = lane.attempts.get(entry.offset) as Attempt | undefined
+    const running = lane.unfinished?.get(entry.offset) as Attempt | undefined
     if (running) {
       // Delivered again (a rejoin, a crash of the client) while its first call is under way here.
       emitter.emit('skipped', { ...placeOf(lane, entry), why: 'joined' })
@@ -260,7 +260,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       if (result === 'closed') return
       if (result === 'acknowledged') break
       if (!slim) {
-        decision = toDeadLetter({ main: opened.main, attempt: opened.attempt, topology }, 'too-large' as FailureReason)
+        decision = toDeadLetter({ main: opened.main, attempt: opened.attempt, topology }, 'too-large')
         continue
       }
       emitter.emit('problem', {
@@ -284,17 +284,14 @@ export function createProcessor(options: ProcessorOptions): Processor {
     else emitter.emit('deadLettered', { ...fields, reason: decision.reason })
   }
 
-  /** Waits before the next try; false where the lane is closed meanwhile. */
-  function stuck(lane: Lane): Promise<boolean> {
+  /** Waits before the next try; false where the lane or the outbox is closed meanwhile. */
+  async function stuck(lane: Lane): Promise<boolean> {
     lane.troubled++
     options.laneChanged(lane)
-    return new Promise((resolve) => {
-      clock.after(STUCK_RETRY_MS, () => {
-        lane.troubled--
-        options.laneChanged(lane)
-        resolve(!lane.closed && !options.stopping())
-      })
-    })
+    const open = await outbox.wait(STUCK_RETRY_MS)
+    lane.troubled--
+    options.laneChanged(lane)
+    return open && !lane.closed && !options.stopping()
   }
 
   function troubleOf(lane: Lane): (troubled: boolean) => void {

@@ -2,8 +2,8 @@
  * Calls the handler for one record and says how it ended. What the handler is given, its time-out, its quick tries and
  * its pause are dealt with here; where the record goes afterwards is not.
  */
-import type { Classifier } from '../classify'
-import { errorText, type Emitter } from '../observe'
+import { describeError, type Classifier } from '../classify'
+import type { Emitter } from '../observe'
 import type { Clock, Logger } from '../ports'
 import { type EachMessage, type Handler, type HandlerMessage, toMessageHeaders } from '../record'
 import { Attempt } from './attempt'
@@ -26,10 +26,10 @@ export interface RunnerOptions {
   /** The function that awaits the handler bears this name, so that stop() finds itself called from inside one. */
   readonly frameName: string
   /** Called once, when the attempt has ended or is abandoned. */
-  ended(attempt: Attempt, outcome: Outcome): void
+  readonly ended: (attempt: Attempt, outcome: Outcome) => void
   /** A lane was paused or resumed by its handler. */
-  pauseChanged(lane: Lane): void
-  stopping(): boolean
+  readonly pauseChanged: (lane: Lane) => void
+  readonly stopping: () => boolean
 }
 
 export interface AttemptRunner {
@@ -62,7 +62,6 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   function start(lane: Lane, entry: Entry, value: unknown): void {
     const attempt = new Attempt(lane, entry, entry.opened?.attempt ?? 1, maxAttempts)
     attempt.value = value
-    lane.attempts.set(entry.offset, attempt)
     watchdog.add(attempt)
     callHandler(attempt)
   }
@@ -99,27 +98,32 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
 
   function pauseLane(attempt: Attempt): () => void {
     const { lane } = attempt
-    attempt.paused = true
+    attempt.pauses++
     lane.handlerPauses++
     options.pauseChanged(lane)
+    const told = { by: 'handler', topic: lane.topic, partition: lane.partition } as const
+    emitter.emit('paused', told)
     let resumed = false
     return () => {
       if (resumed) return
       resumed = true
+      attempt.pauses--
       lane.handlerPauses--
+      emitter.emit('resumed', told)
       options.pauseChanged(lane)
     }
   }
 
   function settled(attempt: Attempt, outcome: Outcome): void {
     attempt.work?.done()
+    attempt.triesEnded++
     if (attempt.state !== 'running') {
       emitter.emit('late', { ...placeOf(attempt), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
       return
     }
     if (attempt.cutShort) end(attempt, AGAIN)
     else if (attempt.timedOut) end(attempt, timeoutOf(attempt))
-    else if (outcome.kind === 'failed' && attempt.paused) end(attempt, AGAIN)
+    else if (outcome.kind === 'failed' && attempt.pauses > 0) end(attempt, AGAIN)
     else if (outcome.kind === 'failed' && mayTryAgainNow(attempt, outcome.error)) tryAgainSoon(attempt, outcome.error)
     else end(attempt, outcome)
   }
@@ -135,8 +139,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   function tryAgainSoon(attempt: Attempt, error: unknown): void {
     report(attempt, { kind: 'failed', error }, 'again')
     attempt.sends = undefined
-    clock.after(immediate.delayMs, () => {
-      if (attempt.state !== 'running') return
+    attempt.betweenTries = clock.after(immediate.delayMs, () => {
       if (attempt.timedOut || options.stopping() || attempt.lane.closed) {
         end(attempt, attempt.timedOut ? timeoutOf(attempt) : { kind: 'failed', error })
         return
@@ -165,18 +168,18 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
 
   function finish(attempt: Attempt, outcome: Outcome): void {
     watchdog.remove(attempt)
-    const { lane, entry } = attempt
-    if (lane.attempts.get(entry.offset) === attempt) lane.attempts.delete(entry.offset)
-    if (emitter.active.attempt && outcome.kind !== 'failed') report(attempt, outcome, outcome.kind)
+    attempt.betweenTries?.cancel()
+    // A failure and a time-out are told once it is known where the record goes.
+    if (outcome.kind === 'ok' || outcome.kind === 'again') report(attempt, outcome, outcome.kind)
     options.ended(attempt, outcome)
   }
 
-  function report(attempt: Attempt, outcome: Outcome, as: 'ok' | 'again' | 'timeout'): void {
+  function report(attempt: Attempt, outcome: Outcome, as: 'ok' | 'again'): void {
     if (!emitter.active.attempt) return
     emitter.emit('attempt', {
       ...attemptFields(attempt, clock),
       outcome: as,
-      ...(outcome.kind === 'failed' && { errorClass: errorText(outcome.error).slice(0, 200) }),
+      ...(outcome.kind === 'failed' && { errorClass: describeError(outcome.error).name }),
     })
   }
 

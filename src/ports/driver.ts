@@ -16,7 +16,7 @@ export interface TopicPartition {
 
 export interface Assignment {
   readonly memberId: string
-  /** Whether this member leads the group: the one that decides where a group without commits starts. */
+  /** Whether this member leads the group: the one whose client divides the partitions. */
   readonly isLeader: boolean
   readonly partitions: readonly TopicPartition[]
 }

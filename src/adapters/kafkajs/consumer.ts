@@ -2,11 +2,11 @@
  * One kafkajs consumer of one group, with what kafkajs does around it made plain.
  *
  * States:  idle -> starting -> running <-> crashed -> stopped
- *   - `starting` ends when run() has resolved AND a GROUP_JOIN came: before both, kafkajs takes a disconnect for done
- *     and joins afterwards all the same.
- *   - `crashed`: kafkajs restarts itself where it finds the error retriable; otherwise we connect and run again, with a
- *     growing delay. No payload of before may be used for a commit.
- *   - `stopped` is a latch: no restart, and a GROUP_JOIN that still comes is answered with another disconnect.
+ *   - `starting` ends when run() has resolved AND a GROUP_JOIN came.
+ *   - `crashed`: we connect and run again, with a growing delay. kafkajs's own restart is switched off: its timer is set
+ *     after the last moment at which a disconnect could clear it. No payload of before may be used for a commit.
+ *   - `stopped`: no restart. A disconnect waits for the run() that is under way, however long that takes: before the join
+ *     has ended kafkajs takes a disconnect for done, lets go of its runner, and joins afterwards, out of everybody's reach.
  *
  * Must never happen: an exception from a listener or from eachBatch reaches kafkajs (it would crash the consumer for
  * good, or spend the error budget of its whole life); a commit sent twice by kafkajs's retrier under another
@@ -43,6 +43,9 @@ export function createKafkajsConsumer(
   let leaving = false
   let payloadCommit: EachBatchPayload['commitOffsetsIfNecessary'] | undefined
   let commitEvents = 0
+  /** kafkajs has found the error of the crash that it is about to tell of a passing one. */
+  let passing = false
+  let joins = 0
   let restarts = 0
   let restartTimer: Timer | undefined
   let running: Promise<void> | undefined
@@ -60,7 +63,13 @@ export function createKafkajsConsumer(
     maxBytesPerPartition: options.maxBytesPerPartition,
     metadataMaxAge: options.metadataMaxAgeMs,
     allowAutoTopicCreation: false,
-    retry: { ...RETRY, restartOnFailure: () => Promise.resolve(!leaving) },
+    retry: {
+      ...RETRY,
+      restartOnFailure: () => {
+        passing = true
+        return Promise.resolve(false)
+      },
+    },
   })
 
   /** Runs a part of ours for kafkajs, which must never see it throw. */
@@ -74,12 +83,12 @@ export function createKafkajsConsumer(
 
   consumer.on('consumer.group_join', ({ payload }) => {
     contain('group join', () => {
-      if (state === 'stopped') {
-        // It was stopped during the join: leave again, or the group keeps a member that nobody feeds.
-        void quietDisconnect()
-        return
+      joins++
+      if (state === 'stopped') return
+      if (state === 'crashed') {
+        state = 'running'
+        listener.restarted()
       }
-      if (state === 'crashed') state = 'running'
       owned = new Map(Object.entries(payload.memberAssignment))
       restarts = 0
       listener.assigned({
@@ -104,17 +113,17 @@ export function createKafkajsConsumer(
       listener.passed({ topic: payload.topic, partition: payload.partition }, first, last + 1n)
     })
   })
-  consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
+  consumer.on('consumer.crash', ({ payload: { error } }) => {
     contain('crash', () => {
       payloadCommit = undefined
+      // Where nothing has ever worked, an error that lasts ends the start.
+      const restarting = !leaving && (passing || state !== 'starting')
+      passing = false
       if (state === 'stopped') return
-      const restarting = !leaving && (restart || state !== 'starting')
       if (state === 'running') state = 'crashed'
       listener.crashed(error, restarting)
-      // kafkajs found the error final and nothing has ever worked, or the stop waits for a join that will not come.
-      if (!restarting) joined.reject(error)
-      else if (restart) listener.restarted()
-      else restartLater()
+      if (restarting) restartLater()
+      else joined.reject(error)
     })
   })
 
@@ -126,11 +135,11 @@ export function createKafkajsConsumer(
         listener.problem('restart', error)
         if (!leaving) restartLater()
       })
-      listener.restarted()
     })
   }
 
   async function run(): Promise<void> {
+    const before = joins
     await consumer.connect()
     await consumer.subscribe({ topics: [...options.topics], fromBeginning: true })
     await consumer.run({
@@ -139,7 +148,8 @@ export function createKafkajsConsumer(
       partitionsConsumedConcurrently: options.concurrency,
       eachBatch,
     })
-    if (!leaving) state = 'running'
+    // It resolves too when the join has failed: then a crash was told before.
+    if (!leaving && joins > before) state = 'running'
   }
 
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
@@ -168,16 +178,9 @@ export function createKafkajsConsumer(
     }
   }
 
-  async function finish(withinMs: number): Promise<void> {
+  async function finish(): Promise<void> {
     restartTimer?.cancel()
-    if (state === 'starting') {
-      // Waits for the join, or for a start that fails, so that no join can come; but not for ever.
-      const given = signal<void>()
-      const timer = clock.after(withinMs, given.resolve, 'deadline')
-      const started = Promise.resolve(running).then(() => joined.promise)
-      await Promise.race([started.catch(() => undefined), given.promise])
-      timer.cancel()
-    }
+    await running?.catch(() => undefined)
     state = 'stopped'
     await quietDisconnect()
   }
@@ -192,10 +195,10 @@ export function createKafkajsConsumer(
       await running
       await joined.promise
     },
-    stop(withinMs) {
+    stop() {
       leaving = true
       if (state === 'idle') state = 'stopped'
-      return state === 'stopped' ? (stopping ?? Promise.resolve()) : (stopping ??= finish(withinMs))
+      return state === 'stopped' ? (stopping ?? Promise.resolve()) : (stopping ??= finish())
     },
     seek: ({ topic, partition }, offset) =>
       ifRunning(() => consumer.seek({ topic, partition, offset: offset.toString() })),

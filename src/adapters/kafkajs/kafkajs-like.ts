@@ -37,7 +37,7 @@ export interface BatchLike {
 export interface EachBatchPayload {
   batch: BatchLike
   resolveOffset(offset: string): void
-  commitOffsetsIfNecessary(offsets?: OffsetsByTopic): Promise<void>
+  commitOffsetsIfNecessary: (offsets?: OffsetsByTopic) => Promise<void>
 }
 
 export interface ClusterLike {
