@@ -7,10 +7,11 @@
  *   - each topic has a queue of its own, so that a topic that is ill holds back nobody else's copies.
  *   - one request of a topic is under way at a time: what fails meanwhile goes out together in the next.
  *   - after a failure the copies of each partition go on by themselves: the healthy ones leave, the ill ones wait.
- *   - close() ends every wait; what is not acknowledged by then is told so, and its offset stays uncommitted.
+ *   - close() ends every wait, that for an answer too; what is not acknowledged by then is told so, and its offset stays
+ *     uncommitted.
  *
- * Must never happen: a copy is taken for stored without its topic-partition in the answer; a copy changes its partition
- * while that exists; a failed copy is given up other than by close().
+ * Must never happen: a copy is taken for stored without its topic-partition in the answer; one that is in the answer is
+ * sent again; a copy changes its partition while that exists; a failed copy is given up other than by close().
  */
 import { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
@@ -23,9 +24,11 @@ export type SendResult = 'acknowledged' | 'too-large' | 'closed'
 export interface Outbox {
   /**
    * Never rejects. `onTrouble(true)` is called when the first try has failed, `onTrouble(false)` when the copy is
-   * through after all.
+   * through after all, or given up.
    */
   send(record: Outgoing, onTrouble?: (troubled: boolean) => void): Promise<SendResult>
+  /** Waits so long; resolves false, and at once, where the outbox is closed. */
+  wait(ms: number): Promise<boolean>
   /** Copies that are not through. */
   readonly pending: number
   close(): void
@@ -89,14 +92,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   async function drain(shelf: { queue: Copy[]; busy: boolean }): Promise<void> {
     while (shelf.queue.length > 0) {
-      const batch = takeBatch(shelf.queue)
-      if (closed) {
-        for (const copy of batch) copy.done('closed')
-        continue
-      }
-      const outcome = await attempt(batch)
-      if (outcome !== 'failed') continue
-      for (const group of byPartition(batch)) void persist(group)
+      for (const group of byPartition(await attempt(takeBatch(shelf.queue)))) void persist(group)
     }
     shelf.busy = false
   }
@@ -105,80 +101,93 @@ export function createOutbox(options: OutboxOptions): Outbox {
   async function persist(copies: Copy[]): Promise<void> {
     for (let tries = 1; ; tries++) {
       for (const copy of copies) trouble(copy, true)
-      if (!(await wait(backoff(tries)))) {
-        for (const copy of copies) copy.done('closed')
-        return
-      }
-      await mendPartitions(copies)
-      if ((await attempt(copies, tries)) !== 'failed') return
+      if (await wait(backoff(tries))) await mendPartitions(copies)
+      copies = await attempt(copies, tries)
+      if (copies.length === 0) return
     }
   }
 
-  /** One request. `split` is "in parts": what was too large together is dealt with by itself. */
-  async function attempt(copies: Copy[], triesBefore = 0): Promise<'done' | 'failed'> {
+  /** One request. Returns what has failed; what was too large together is dealt with in parts. */
+  async function attempt(copies: Copy[], triesBefore = 0): Promise<Copy[]> {
+    if (closed) {
+      for (const copy of copies) finish(copy, 'closed')
+      return []
+    }
     const startedAt = clock.monotonic()
+    let missing = copies
     try {
       const answer = await withTimeout(publisher.publish(copies.map(({ record }) => record)))
-      const acknowledged = new Set(answer.filter(({ errorCode }) => errorCode === 0).map(placeOf))
-      const missing = copies.filter(({ record }) => !acknowledged.has(placeOf(record)))
-      if (missing.length > 0) throw notAcknowledged(missing)
-      failuresInRow = 0
-      if (emitter.active.published) {
+      const refused = new Set(answer.filter(({ errorCode }) => errorCode !== 0).map(placeOf))
+      const acknowledged = new Set(answer.map(placeOf).filter((place) => !refused.has(place)))
+      const through = copies.filter(({ record }) => acknowledged.has(placeOf(record)))
+      missing = copies.filter(({ record }) => !acknowledged.has(placeOf(record)))
+      if (emitter.active.published && through.length > 0) {
         emitter.emit('published', {
-          records: copies.length,
-          topics: topicsOf(copies),
+          records: through.length,
+          topics: topicsOf(through),
           durationMs: clock.monotonic() - startedAt,
         })
       }
-      for (const copy of copies) {
-        trouble(copy, false)
-        copy.done('acknowledged')
-      }
-      return 'done'
+      for (const copy of through) finish(copy, 'acknowledged')
+      if (missing.length > 0) throw notAcknowledged(missing)
+      failuresInRow = 0
+      return []
     } catch (error) {
       if (options.isTooLarge(error)) return splitOrRefuse(copies, triesBefore)
       emitter.emit('publishFailed', {
-        records: copies.length,
-        topics: topicsOf(copies),
+        records: missing.length,
+        topics: topicsOf(missing),
         error: errorText(error),
         tries: triesBefore + 1,
         retryInMs: closed ? 0 : Math.round(backoff(triesBefore + 1, 0.5)),
       })
-      if (++failuresInRow >= RESET_AFTER) await publisher.reset()
-      return 'failed'
+      // Not waited for: a connection that is ill may take its time to end, and the copies must not.
+      if (!closed && ++failuresInRow >= RESET_AFTER) reset()
+      return missing
     }
   }
 
-  async function splitOrRefuse(copies: Copy[], tries: number): Promise<'done' | 'failed'> {
+  async function splitOrRefuse(copies: Copy[], tries: number): Promise<Copy[]> {
     const [only] = copies
     if (copies.length === 1) {
-      trouble(only!, false)
-      only!.done('too-large')
-      return 'done'
+      finish(only!, 'too-large')
+      return []
     }
     const half = copies.length >> 1
-    for (const part of [copies.slice(0, half), copies.slice(half)]) {
-      if ((await attempt(part, tries)) === 'failed') void persist(part)
-    }
-    return 'done'
+    const failed: Copy[] = []
+    for (const part of [copies.slice(0, half), copies.slice(half)]) failed.push(...(await attempt(part, tries)))
+    return failed
+  }
+
+  function reset(): void {
+    publisher.reset().catch((error: unknown) => {
+      emitter.emit('problem', { where: 'giving up a connection', error: errorText(error) })
+    })
   }
 
   async function withTimeout<T>(work: Promise<T>): Promise<T> {
-    let timer: Timer | undefined
+    let over = (): void => undefined
     const late = new Promise<never>((_, reject) => {
-      timer = clock.after(
+      const fail = (why: string): void => reject(new RetrylineError('RETRYLINE_PUBLISH', why))
+      const timer = clock.after(
         options.timeoutMs,
         () => {
-          void publisher.reset()
-          reject(new RetrylineError('RETRYLINE_PUBLISH', `no answer to a publish within ${options.timeoutMs} ms`))
+          reset()
+          fail(`no answer to a publish within ${options.timeoutMs} ms`)
         },
         'deadline',
       )
+      const entry = { timer, end: () => fail('closed before the answer to a publish came') }
+      waits.add(entry)
+      over = () => {
+        timer.cancel()
+        waits.delete(entry)
+      }
     })
     try {
       return await Promise.race([work, late])
     } finally {
-      timer?.cancel()
+      over()
     }
   }
 
@@ -218,6 +227,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   return {
     send,
+    wait,
     get pending() {
       return pending
     },
@@ -230,6 +240,11 @@ export function createOutbox(options: OutboxOptions): Outbox {
       waits.clear()
     },
   }
+}
+
+function finish(copy: Copy, result: SendResult): void {
+  trouble(copy, false)
+  copy.done(result)
 }
 
 function trouble(copy: Copy, troubled: boolean): void {
