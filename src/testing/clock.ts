@@ -9,7 +9,8 @@ import { WorkOffice, type FakeWork } from './work'
  * The manual clock: how `advance` moves.
  *
  * waiting for quiet -> quiet   -> the next timer at or before the target fires -> waiting for quiet ... -> at the target
- *                   -> stalled -> a deadline of what is stuck fires -> waiting for quiet
+ *                   -> stalled -> all that is due at this very moment fires, once; else a deadline of what is stuck
+ *                                 fires -> waiting for quiet
  *                              -> there is none before the target: rejected, and time stays where it is
  *
  * Quiet: nothing counted is busy and one macrotask has passed in which nothing happened to counted work.
@@ -61,6 +62,8 @@ const realNow = performance.now.bind(performance)
 
 /** Work that never rests, though it keeps happening, is given up after so many times `stallAfter`. */
 const PATIENCE = 10
+/** A stall is so many looks in a row without progress: a process that gets no processor looks seldom. */
+const LOOKS = 10
 
 const fault = (message: string): RetrylineError => new RetrylineError('RETRYLINE_TESTING', message)
 
@@ -95,9 +98,9 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
     })
 
   async function untilQuiet(): Promise<'quiet' | 'stalled'> {
-    const began = realNow()
+    const began = systemClock.monotonic()
     let seen = office.activity
-    let moved = began
+    let looks = 0
     for (;;) {
       if (hopeless !== undefined) {
         const reason = hopeless
@@ -105,13 +108,12 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
         throw fault(reason)
       }
       if (office.busyCount === 0) await turn()
-      else await idleWithin(stallAfter - (realNow() - moved))
+      else await idleWithin(stallAfter / LOOKS)
       if (office.activity === seen && office.busyCount === 0) return 'quiet'
-      const now = realNow()
-      if (office.activity !== seen) moved = now
-      else if (now - moved >= stallAfter) return 'stalled'
+      looks = office.activity === seen ? looks + 1 : 0
+      if (looks >= LOOKS) return 'stalled'
       seen = office.activity
-      if (now - began >= PATIENCE * stallAfter) return 'stalled'
+      if (systemClock.monotonic() - began >= PATIENCE * stallAfter) return 'stalled'
     }
   }
 
@@ -128,20 +130,42 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
   /** Deadlines of what is stuck: not those that belong to work which waits, parked, in good health. */
   const ofTheStalled = (entry: Entry): boolean => entry.purpose === 'deadline' && !office.isParked(entry.owner)
 
+  const fire = (entry: Entry): void => {
+    // A plain timer that a stall has held back fires late: time never goes back.
+    mono = Math.max(mono, timers.due(entry))
+    office.activity++
+    entry.fire()
+  }
+
+  /** Timers of this moment move no time, so a stuck call need not hold them: five due partitions have five timers. */
+  const fireDue = (): boolean => {
+    let fired = false
+    for (let left = timers.size; left > 0; left--) {
+      const entry = timers.take(mono)
+      if (entry === undefined) break
+      fire(entry)
+      fired = true
+    }
+    return fired
+  }
+
   async function move(span: number): Promise<void> {
     const target = mono + span
+    let clearedAt: number | undefined
     for (;;) {
       const state = await untilQuiet()
+      if (state === 'stalled' && clearedAt !== mono) {
+        // Once for each moment: a timer that sets itself again for now must not keep a stuck call from being told.
+        clearedAt = mono
+        if (fireDue()) continue
+      }
       const entry = timers.take(target, state === 'stalled' ? ofTheStalled : undefined)
       if (entry === undefined) {
         if (state === 'stalled') throw stuck(target)
         mono = Math.max(mono, target)
         return
       }
-      // A plain timer that a stall has held back fires late: time never goes back.
-      mono = Math.max(mono, timers.due(entry))
-      office.activity++
-      entry.fire()
+      fire(entry)
     }
   }
 

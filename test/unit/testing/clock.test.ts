@@ -263,6 +263,28 @@ describe('rule 4: no progress for `stallAfter`', () => {
     expect(clock.monotonic()).toBe(10_000)
   })
 
+  it('holds back nothing that is due at the moment of the stall', async () => {
+    const clock = manual(50)
+    const fired: string[] = []
+    const note = (name: string) => () => void fired.push(`${name}@${clock.monotonic()}`)
+    clock.after(1000, () => {
+      const work = clock.track(() => 'orders/0@7')
+      clock.after(5000, () => work.done(), 'deadline')
+    })
+    clock.after(1000, note('the next partition'))
+    clock.after(2000, note('later'))
+    await clock.advance('10s')
+    expect(fired).toEqual(['the next partition@1000', 'later@6000'])
+  })
+
+  it('names what is stuck, though a timer sets itself again for now', async () => {
+    const clock = manual(50)
+    clock.track(() => 'orders/0@7')
+    const again = (): void => void clock.after(0, again)
+    again()
+    await expect(clock.advance('1s')).rejects.toThrow('orders/0@7')
+  })
+
   it('leaves the deadline of a call that only waits where it is', async () => {
     const clock = manual(50)
     const fired: string[] = []
