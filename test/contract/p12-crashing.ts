@@ -7,6 +7,15 @@ export interface CrashingClient {
   crashNext(error: Error, times?: number): void
 }
 
+/** kafkajs gives it up at once, and finds behind it a reason to start again. */
+export function passingFault(): Error {
+  const cause = Object.assign(new Error('a passing fault'), { retriable: true })
+  return Object.assign(new Error('a fault', { cause }), { retriable: false })
+}
+
+/** kafkajs gives it up at once, and for good. */
+export const lastingFault = (): Error => new TypeError('a lasting fault')
+
 export function crashing(client: KafkaClient): CrashingClient {
   let left = 0
   let error: Error | undefined

@@ -77,7 +77,15 @@ export function createKafkajsConsumer(
     try {
       fn()
     } catch (error) {
+      tell(where, error)
+    }
+  }
+
+  function tell(where: string, error: unknown): void {
+    try {
       listener.problem(where, error)
+    } catch {
+      // Whoever cannot hear of a problem cannot be helped, and kafkajs must not pay for it.
     }
   }
 
@@ -87,8 +95,9 @@ export function createKafkajsConsumer(
       if (state === 'stopped') return
       if (state === 'crashed') {
         state = 'running'
-        listener.restarted()
+        contain('restarted', () => listener.restarted())
       }
+      joined.resolve()
       owned = new Map(Object.entries(payload.memberAssignment))
       restarts = 0
       listener.assigned({
@@ -96,7 +105,6 @@ export function createKafkajsConsumer(
         isLeader: payload.isLeader,
         partitions: [...owned].flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition }))),
       })
-      joined.resolve()
     })
   })
   consumer.on('consumer.rebalancing', () => contain('rebalancing', () => listener.rebalancing()))
@@ -121,19 +129,21 @@ export function createKafkajsConsumer(
       passing = false
       if (state === 'stopped') return
       if (state === 'running') state = 'crashed'
-      listener.crashed(error, restarting)
       if (restarting) restartLater()
       else joined.reject(error)
+      listener.crashed(error, restarting)
     })
   })
 
   function restartLater(): void {
     const delay = Math.min(RESTART.firstMs * 2 ** restarts++, RESTART.maxMs)
+    restartTimer?.cancel()
     restartTimer = clock.after(delay, () => {
       restartTimer = undefined
       running = run().catch((error: unknown) => {
-        listener.problem('restart', error)
-        if (!leaving) restartLater()
+        if (leaving) return
+        tell('restart', error)
+        restartLater()
       })
     })
   }
@@ -141,7 +151,9 @@ export function createKafkajsConsumer(
   async function run(): Promise<void> {
     const before = joins
     await consumer.connect()
-    await consumer.subscribe({ topics: [...options.topics], fromBeginning: true })
+    if (!leaving) await consumer.subscribe({ topics: [...options.topics], fromBeginning: true })
+    // Before the join nothing is lost by going no further, and the stop need not wait for it.
+    if (leaving) throw stoppedEarly()
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
@@ -166,7 +178,7 @@ export function createKafkajsConsumer(
         resolve: () => payload.resolveOffset(batch.lastOffset()),
       })
     } catch (error) {
-      listener.problem('batch', error)
+      tell('batch', error)
     }
   }
 
@@ -174,7 +186,7 @@ export function createKafkajsConsumer(
     try {
       await consumer.disconnect()
     } catch (error) {
-      listener.problem('disconnect', error)
+      tell('disconnect', error)
     }
   }
 
@@ -190,6 +202,7 @@ export function createKafkajsConsumer(
       return state === 'running'
     },
     async start() {
+      if (leaving) throw stoppedEarly()
       state = 'starting'
       running = run()
       await running
@@ -212,6 +225,10 @@ export function createKafkajsConsumer(
       if (commitEvents === before) throw new RetrylineError('RETRYLINE_STATE', 'kafkajs did not send the commit')
     },
   }
+}
+
+function stoppedEarly(): RetrylineError {
+  return new RetrylineError('RETRYLINE_STATE', 'the consumer was stopped before it had joined its group')
 }
 
 /** kafkajs throws where its consumer does not run (after a stop, between crash and restart); then there is nothing to do. */
