@@ -142,7 +142,7 @@ export interface ResilientConsumerOptions<
   readonly rebalanceTimeout?: Duration
   /** Bytes of records in memory, for the main topics and again for each tier. From 1 KiB, default `'64MiB'`. */
   readonly maxBufferedBytes?: SizeOption
-  /** Records in memory, for the main topics and again for each tier. 1 to 1 000 000, default 10 000. */
+  /** Records in memory, for the main topics and again for each tier. 1 to 1 000 000, default 50 000. */
   readonly maxBufferedRecords?: number
   /**
    * Allows a schedule of more than 10 attempts (up to 100). Each distinct wait is a topic and a consumer group, and a
