@@ -156,9 +156,11 @@ export class FakeBroker {
       const limited = request.timeout !== undefined && request.timeout !== Infinity
       const timer = limited ? this.clock.after(request.timeout, giveUp) : undefined
       this.lines.add(cut)
+      // Each client hears of it in a macrotask of its own, as over sockets of their own: what one does at once after a
+      // sync is done before the next hears of it.
       answer.then(
-        (value) => end(() => resolve(value)),
-        (error: Error) => end(() => reject(error)),
+        (value) => this.clock.soon(() => end(() => resolve(value))),
+        (error: Error) => this.clock.soon(() => end(() => reject(error))),
       )
     })
   }

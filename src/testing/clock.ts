@@ -98,7 +98,7 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
     })
 
   async function untilQuiet(): Promise<'quiet' | 'stalled'> {
-    const began = systemClock.monotonic()
+    const began = realNow()
     let seen = office.activity
     let looks = 0
     for (;;) {
@@ -113,7 +113,7 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
       looks = office.activity === seen ? looks + 1 : 0
       if (looks >= LOOKS) return 'stalled'
       seen = office.activity
-      if (systemClock.monotonic() - began >= PATIENCE * stallAfter) return 'stalled'
+      if (realNow() - began >= PATIENCE * stallAfter) return 'stalled'
     }
   }
 

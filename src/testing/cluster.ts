@@ -48,6 +48,7 @@ export class Cluster implements FakeCluster {
   private expireAt: number | undefined
   private readonly retrier: Retrier
   private readonly pending = new Set<Promise<unknown>>()
+  private readonly polls = new Set<() => void>()
   private refreshing: Promise<void> | undefined
   private connecting: Promise<void> | undefined
   private adding: Promise<void> = Promise.resolve()
@@ -82,9 +83,11 @@ export class Cluster implements FakeCluster {
     return this.connecting
   }
 
-  /** Waits for the answers that are still out, as kafkajs does. */
+  /** Waits for the answers that are still out, as kafkajs does; a poll that would stand for ever is ended. */
   async disconnect(): Promise<void> {
-    while (this.pending.size > 0) await Promise.allSettled([...this.pending])
+    const pending = [...this.pending]
+    for (const hangUp of [...this.polls]) hangUp()
+    await Promise.allSettled(pending)
     this.connected = false
     this.metadata = undefined
   }
@@ -102,6 +105,12 @@ export class Cluster implements FakeCluster {
     } finally {
       this.pending.delete(sent)
     }
+  }
+
+  /** `hangUp` is called when the client disconnects while the poll still stands. */
+  onPoll(hangUp: () => void): () => void {
+    this.polls.add(hangUp)
+    return () => void this.polls.delete(hangUp)
   }
 
   connectionLost(): void {

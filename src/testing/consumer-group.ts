@@ -408,11 +408,14 @@ export class ConsumerGroup {
       if (!ended) wake()
     }
     this.sleepers.add(wakeOnce)
-    const { slowPolls } = this.settings.cluster.context
+    const { cluster } = this.settings
+    const { slowPolls } = cluster.context
+    const hungUp = cluster.onPoll(() => this.nudgePoll())
     if (this.wakeups !== since || (this.news && !slowPolls)) this.clock.soon(wakeOnce)
     return () => {
       if (ended) return
       ended = true
+      hungUp()
       this.sleepers.delete(wakeOnce)
       resumeSession()
     }

@@ -14,13 +14,13 @@ const textOf = (e: Error | string): string => (typeof e === 'string' ? e : e.mes
 
 export class KafkaJSError extends Error {
   readonly retriable: boolean
-  readonly helpUrl: string | undefined
+  declare readonly helpUrl?: string
+  declare readonly cause?: Error
 
   constructor(e: Error | string, { retriable = true, cause }: Options = {}) {
     super(textOf(e), { cause })
     this.name = 'KafkaJSError'
     this.retriable = retriable
-    this.helpUrl = undefined
   }
 }
 

@@ -18,7 +18,7 @@ import type { ProtocolErrorType } from './error-codes'
 import { Instrumentation, PRODUCER_EVENTS, type On } from './events'
 import { partitionFits, type Fault } from './faults'
 import { encodeBytes, encodeHeaders } from './headers'
-import { BATCH_OVERHEAD, sizeOfRecord, type NewRecord } from './log'
+import { sizeOfBatch, type NewRecord } from './log'
 import { silentKafkaLogger } from './logger'
 import { createDefaultPartitioner } from './partitioner'
 import { createRetrier } from './retrier'
@@ -217,11 +217,6 @@ function encode(messages: readonly OutgoingMessage[], now: number): NewRecord[] 
     headers: encodeHeaders(headers),
     control: false,
   }))
-}
-
-function sizeOfBatch(records: readonly NewRecord[]): number {
-  const first = Math.min(...records.map(({ timestamp }) => timestamp))
-  return records.reduce((sum, record, i) => sum + sizeOfRecord(record, i, record.timestamp - first), BATCH_OVERHEAD)
 }
 
 const isCompacted = (policy: string): boolean => policy.split(',').includes('compact')

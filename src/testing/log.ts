@@ -15,13 +15,19 @@ export interface StoredRecord {
   readonly headers: readonly Header[]
   /** A transaction marker: takes an offset, is filtered before a handler sees it. */
   readonly control: boolean
-  readonly size: number
+  /** The batch it was written in: a fetch brings whole batches. */
+  readonly batch: { readonly base: bigint; readonly size: number }
 }
 
-export type NewRecord = Omit<StoredRecord, 'offset' | 'size'>
+export type NewRecord = Omit<StoredRecord, 'offset' | 'size' | 'batch'>
+
+export interface Found {
+  readonly records: StoredRecord[]
+  readonly bytes: number
+}
 
 /** The bytes of a record batch before its records. */
-export const BATCH_OVERHEAD = 61
+const BATCH_OVERHEAD = 61
 
 export class PartitionLog {
   private list: StoredRecord[] = []
@@ -38,27 +44,32 @@ export class PartitionLog {
   /** Appends one batch; answers the offset of its first record. */
   append(batch: readonly NewRecord[]): bigint {
     const base = this.end
-    const first = batch[0]?.timestamp ?? 0
-    batch.forEach((record, i) => {
-      this.list.push({ ...record, offset: this.end, size: sizeOfRecord(record, i, record.timestamp - first) })
+    const written = { base, size: sizeOfBatch(batch) }
+    for (const record of batch) {
+      this.list.push({ ...record, offset: this.end, batch: written })
       this.end += 1n
-    })
+    }
     for (const wake of [...this.waiting]) wake()
     return base
   }
 
-  /** Records from `from` on, up to `maxBytes` of them but always one. */
-  read(from: bigint, maxBytes: number): StoredRecord[] {
-    const found: StoredRecord[] = []
-    let bytes = BATCH_OVERHEAD
+  /** Records from `from` on, by whole batches as far as they fit; with `atLeastOne` the first batch needs not fit. */
+  read(from: bigint, maxBytes: number, atLeastOne: boolean): Found {
+    const records: StoredRecord[] = []
+    let bytes = 0
+    let base: bigint | undefined
     for (let i = this.indexOf(from); i < this.list.length; i++) {
       const record = this.list[i]
       if (record === undefined) break
-      bytes += record.size
-      if (found.length > 0 && bytes > maxBytes) break
-      found.push(record)
+      if (record.batch.base !== base) {
+        const fits = bytes + record.batch.size <= maxBytes || (atLeastOne && base === undefined)
+        if (!fits) break
+        base = record.batch.base
+        bytes += record.batch.size
+      }
+      records.push(record)
     }
-    return found
+    return { records, bytes }
   }
 
   /** The first offset whose record has this timestamp or a later one. */
@@ -105,8 +116,14 @@ export interface Topic {
   readonly config: Map<string, string>
 }
 
+/** The size of a batch on the wire, uncompressed, as the broker weighs it. */
+export function sizeOfBatch(batch: readonly NewRecord[]): number {
+  const first = Math.min(...batch.map(({ timestamp }) => timestamp))
+  return batch.reduce((sum, record, i) => sum + sizeOfRecord(record, i, record.timestamp - first), BATCH_OVERHEAD)
+}
+
 /** The size of a record on the wire (record format v2), which the broker's limits are about. */
-export function sizeOfRecord(record: Omit<NewRecord, 'control' | 'timestamp'>, delta: number, age: number): number {
+function sizeOfRecord(record: Omit<NewRecord, 'control' | 'timestamp'>, delta: number, age: number): number {
   let body = 1 + varintSize(age) + varintSize(delta) + sizeOfBytes(record.key) + sizeOfBytes(record.value)
   body += varintSize(record.headers.length)
   for (const [name, value] of record.headers) body += sizeOfBytes(Buffer.from(name)) + sizeOfBytes(value)

@@ -61,12 +61,10 @@ function read(broker: FakeBroker, { wanted, maxBytes, maxBytesPerPartition }: Po
   return wanted.map(({ topic, partition, offset }) => {
     const log = logOf(broker, topic, partition)
     if (offset < log.logStart || offset > log.end) throw new KafkaJSOffsetOutOfRange(topic, partition)
-    // The first record of the whole answer comes even if it is larger than any limit; of the rest, what fits.
-    const fits = left > 0 ? log.read(offset, Math.min(left, maxBytesPerPartition)) : []
-    const size = fits.reduce((sum, record) => sum + record.size, 0)
-    const records = none || size <= left ? fits : []
+    // The first batch of the whole answer comes even if it is larger than any limit; of the rest, what fits.
+    const { records, bytes } = log.read(offset, Math.min(left, maxBytesPerPartition), none)
     if (records.length > 0) none = false
-    left -= records.length > 0 ? size : 0
+    left -= bytes
     return { topic, partition, offset, records, end: log.end }
   })
 }
