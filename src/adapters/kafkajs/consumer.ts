@@ -2,7 +2,7 @@
  * One kafkajs consumer of one group, with what kafkajs does around it made plain.
  *
  * States:  idle -> starting -> running <-> crashed -> stopped
- *   - `starting` ends when run() has resolved AND a GROUP_JOIN came.
+ *   - `starting`, and `crashed`, end when run() has resolved AND a GROUP_JOIN came: before, a commit is not sent.
  *   - `crashed`: we connect and run again, with a growing delay. kafkajs's own restart is switched off: its timer is set
  *     after the last moment at which a disconnect could clear it. No payload of before may be used for a commit.
  *   - `stopped`: no restart. A disconnect waits for the run() that is under way, however long that takes: before the join
@@ -45,7 +45,9 @@ export function createKafkajsConsumer(
   let commitEvents = 0
   /** kafkajs has found the error of the crash that it is about to tell of a passing one. */
   let passing = false
-  let joins = 0
+  /** run() has resolved, and we have joined, both since the last start or restart. */
+  let ran = false
+  let member = false
   let restarts = 0
   let restartTimer: Timer | undefined
   let running: Promise<void> | undefined
@@ -91,12 +93,10 @@ export function createKafkajsConsumer(
 
   consumer.on('consumer.group_join', ({ payload }) => {
     contain('group join', () => {
-      joins++
       if (state === 'stopped') return
-      if (state === 'crashed') {
-        state = 'running'
-        contain('restarted', () => listener.restarted())
-      }
+      if (state === 'crashed') contain('restarted', () => listener.restarted())
+      member = true
+      upWhereReady()
       joined.resolve()
       owned = new Map(Object.entries(payload.memberAssignment))
       restarts = 0
@@ -124,6 +124,7 @@ export function createKafkajsConsumer(
   consumer.on('consumer.crash', ({ payload: { error } }) => {
     contain('crash', () => {
       payloadCommit = undefined
+      member = false
       // Where nothing has ever worked, an error that lasts ends the start.
       const restarting = !leaving && (passing || state !== 'starting')
       passing = false
@@ -149,7 +150,7 @@ export function createKafkajsConsumer(
   }
 
   async function run(): Promise<void> {
-    const before = joins
+    ran = member = false
     await consumer.connect()
     if (!leaving) await consumer.subscribe({ topics: [...options.topics], fromBeginning: true })
     // Before the join nothing is lost by going no further, and the stop need not wait for it.
@@ -161,7 +162,12 @@ export function createKafkajsConsumer(
       eachBatch,
     })
     // It resolves too when the join has failed: then a crash was told before.
-    if (!leaving && joins > before) state = 'running'
+    ran = true
+    upWhereReady()
+  }
+
+  function upWhereReady(): void {
+    if (ran && member && !leaving) state = 'running'
   }
 
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
