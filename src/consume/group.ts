@@ -6,6 +6,8 @@
  *   - assigned: lanes that are gone are closed, all of them under a new member id (the broker took us for dead); kept ones
  *     are sought to their own position and verify before they go on.
  *   - batch: taken only where it continues its lane. That stands in for the generation, which a batch does not carry.
+ *   - rebalancing: what is settled is committed while the broker still takes it; nothing starts until the assignment.
+ *   - crashed: the member is out of the group, so all lanes are closed.
  *   - stopping: nothing is taken or started any more; what runs ends; what is settled is committed.
  *
  * Must never happen: an exception into the driver; two handlers at once where the ordering mode allows one; more handlers
@@ -77,6 +79,8 @@ export class Group {
   #seq = 0
   #free: number
   #stopping = false
+  /** From the news of a rebalance to its end no record is started. */
+  #rebalancing = false
   #fetchedAt: number | undefined
   crashed: string | undefined
 
@@ -98,11 +102,17 @@ export class Group {
       },
       {
         assigned: (assignment) => this.#assigned(assignment),
-        rebalancing: () => this.#committer.now(),
+        rebalancing: () => {
+          // What starts now might be handled a second time by the new owner of its partition.
+          this.#rebalancing = true
+          this.#committer.now()
+        },
         batch: (batch) => this.#batch(batch),
         passed: (where, first, next) => this.#passed(where, first, next),
         crashed: (error, restarting) => {
           this.crashed = errorText(error)
+          // The member is out of the group: its partitions go to others, and what has not started here goes with them.
+          for (const [key, lane] of this.lanes) this.#closeLane(key, lane)
           emitter.emit('crashed', { tier: this.tierName, error: this.crashed, restarting })
         },
         fetched: () => {
@@ -166,6 +176,7 @@ export class Group {
   #assigned({ memberId, partitions }: Assignment): void {
     this.#epoch++
     this.crashed = undefined
+    this.#rebalancing = false
     const same = memberId === this.#memberId
     this.#memberId = memberId
     const before = this.lanes.size
@@ -412,6 +423,7 @@ export class Group {
     return (
       lane.state === 'open' &&
       !this.#stopping &&
+      !this.#rebalancing &&
       lane.troubled === 0 &&
       lane.handlerPauses === 0 &&
       !this.options.isPaused(this.#mainTopic(lane))
@@ -422,7 +434,29 @@ export class Group {
     return this.options.tier === undefined ? lane.topic : (this.options.topology.origin(lane.topic)?.main ?? lane.topic)
   }
 
+  /**
+   * Starts what may start. A record that ends as it starts (another group's, say) asks for the next one from inside: that
+   * is done in turn, since thousands of such records in a row would be as many calls on the stack.
+   */
   #pump(lane: Lane): void {
+    if (this.#pumping) {
+      this.#toPump.add(lane)
+      return
+    }
+    this.#pumping = true
+    try {
+      this.#startSome(lane)
+      // What is added meanwhile comes up too.
+      for (const next of this.#toPump) {
+        this.#toPump.delete(next)
+        this.#startSome(next)
+      }
+    } finally {
+      this.#pumping = false
+    }
+  }
+
+  #startSome(lane: Lane): void {
     if (lane.queue.length === 0 || !this.#mayStart(lane)) return
     const gated = this.options.tier !== undefined
     for (;;) {
@@ -466,14 +500,16 @@ export class Group {
     }
     if (again) lane.queue.putBack(entry)
     else if (!lane.closed) lane.queue.release(entry)
-    const next = this.#turns.next()
-    if (next === undefined) {
+    const first = this.#turns.next()
+    if (first === undefined) {
       this.#pump(lane)
       return
     }
     // Others wait for a place: this lane goes behind them.
     if (lane.queue.length > 0 && !lane.closed) this.#turns.wait(lane)
-    this.#pump(next)
+    // One that may start nothing now (in trouble, paused, not due, closed) must not use up the turn of those behind it.
+    for (let next: Lane | undefined = first; next; next = this.#free > 0 ? this.#turns.next() : undefined)
+      this.#pump(next)
   }
 
   #settled(lane: Lane, entry: Entry): void {
