@@ -13,7 +13,7 @@ const folder = join(root, 'examples')
 const APART = new Set(['demo'])
 const PATIENCE = 60_000
 
-const examples = readdirSync(folder, { withFileTypes: true })
+const examples = (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [])
   .filter(({ name }) => !name.startsWith('_') && !APART.has(name))
   .map((entry) => join(folder, entry.name, entry.isDirectory() ? 'main.ts' : ''))
   .map((path) => path.replace(/\/$/, ''))
