@@ -81,6 +81,9 @@ export class Group {
   #stopping = false
   /** From the news of a rebalance to its end no record is started. */
   #rebalancing = false
+  /** A pump is under way; lanes that ask for one meanwhile. */
+  #pumping = false
+  readonly #toPump = new Set<Lane>()
   #fetchedAt: number | undefined
   crashed: string | undefined
 
