@@ -8,7 +8,7 @@
 import type { Timer } from '../ports'
 import { ADDRESS, connectionRefused, type FakeBroker, type Request } from './broker'
 import { KafkaJSMetadataNotLoaded, nameOf, protocolError, typeOf } from './errors'
-import type { Fault } from './faults'
+import type { Fault, RequestKind } from './faults'
 import type { Topic } from './log'
 import { createRetrier, type Retrier, type RetryOptions } from './retrier'
 import type { FakeCluster, PartitionMetadata } from './types'
@@ -17,6 +17,7 @@ export const NODE = 1
 const EARLIEST = -2
 const LATEST = -1
 const REQUEST_TIMEOUT = 30_000
+const HELD: ReadonlySet<RequestKind> = new Set<RequestKind>(['sync', 'heartbeat', 'leave'])
 
 export interface PartitionPosition {
   topic: string
@@ -70,17 +71,19 @@ export class Cluster implements FakeCluster {
 
   async connect(): Promise<void> {
     if (this.connected) return
-    this.connecting ??= this.retrier(async () => {
-      const work = this.broker.clock.track(() => `connect to ${ADDRESS}`)
-      try {
-        await this.broker.clock.turn()
-        if (!this.broker.up) throw connectionRefused()
-        this.connected = true
-      } finally {
-        work.done()
-      }
-    }).finally(() => (this.connecting = undefined))
+    this.connecting ??= this.retrier(() => this.connectOnce()).finally(() => (this.connecting = undefined))
     return this.connecting
+  }
+
+  private async connectOnce(): Promise<void> {
+    const work = this.broker.clock.track(() => `connect to ${ADDRESS}`)
+    try {
+      await this.broker.clock.turn()
+      if (!this.broker.up) throw connectionRefused()
+      this.connected = true
+    } finally {
+      work.done()
+    }
   }
 
   /** Waits for the answers that are still out, as kafkajs does; a poll that would stand for ever is ended. */
@@ -93,7 +96,8 @@ export class Cluster implements FakeCluster {
   }
 
   async send<T>(request: Request, act: (fault: Fault | undefined) => T | Promise<T>, partly = false): Promise<T> {
-    if (!this.connected) await this.connect()
+    // What kafkajs asks of a broker that it holds in its hand gets one try; all else looks for a broker with patience.
+    if (!this.connected) await (HELD.has(request.kind) ? this.connectOnce() : this.connect())
     const timeout = request.timeout ?? REQUEST_TIMEOUT
     const sent = this.broker.request({ ...request, timeout }, act, partly)
     this.pending.add(sent)

@@ -124,6 +124,7 @@ const SESSION_RANGE = [6000, 1_800_000] as const
 export class GroupCoordinator {
   private readonly groups = new Map<string, Group>()
   private joined = 0
+  private stopped = false
 
   constructor(
     private readonly clock: InnerClock,
@@ -293,6 +294,7 @@ export class GroupCoordinator {
 
   /** The broker goes down: whoever waits is cut off by its connection, and sessions do not run. */
   stop(): void {
+    this.stopped = true
     for (const group of this.groups.values()) {
       group.timer?.cancel()
       for (const member of group.members.values()) {
@@ -305,6 +307,7 @@ export class GroupCoordinator {
 
   /** It is back: a generation that was complete still stands, one in the making is forgotten; sessions run anew. */
   restart(): void {
+    this.stopped = false
     for (const group of this.groups.values()) {
       if (group.state === 'Stable') {
         for (const member of group.members.values()) {
@@ -470,7 +473,7 @@ export class GroupCoordinator {
   private runSession(member: Member, group: Group): void {
     member.session?.cancel()
     member.session = undefined
-    if (member.polling || member.join !== undefined || !group.members.has(member.id)) return
+    if (this.stopped || member.polling || member.join !== undefined || !group.members.has(member.id)) return
     const expire = (): void => {
       if (!group.members.has(member.id)) return
       this.remove(group, member)
