@@ -46,7 +46,8 @@ class Reader {
   }
 
   string(): string {
-    return this.#slice(this.int16()).toString()
+    // A negative length is Kafka's null; it must not move the reader back, or garbage could keep it busy for ever.
+    return this.#slice(Math.max(0, this.int16())).toString()
   }
 
   array<T>(item: () => T): T[] {

@@ -21,11 +21,11 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
 
   function connected(): Promise<ProducerLike> {
     if (closed) return Promise.reject(new RetrylineError('RETRYLINE_STATE', 'the publisher is closed'))
-    connecting ??= connect().catch((error: unknown) => {
-      connecting = undefined
-      throw error
+    const mine = (connecting ??= connect())
+    mine.catch(() => {
+      if (connecting === mine) connecting = undefined
     })
-    return connecting
+    return mine
   }
 
   async function connect(): Promise<ProducerLike> {
@@ -41,16 +41,18 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
   }
 
   function drop(): Promise<void> {
-    const old = producer
+    const [old, made] = [producer, connecting]
     producer = undefined
     connecting = undefined
     if (old === undefined) return Promise.resolve()
-    const left = leave(old).finally(() => leaving.delete(left))
+    const left = leave(old, made).finally(() => leaving.delete(left))
     leaving.add(left)
     return left
   }
 
-  async function leave(old: ProducerLike): Promise<void> {
+  async function leave(old: ProducerLike, made: Promise<unknown> | undefined): Promise<void> {
+    // A disconnect during a connect ends nothing: the connection is made all the same, and stays.
+    await Promise.allSettled([made])
     try {
       await old.disconnect()
     } catch (error) {

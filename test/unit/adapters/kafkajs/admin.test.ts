@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import { createKafkajsAdmin } from '../../../../src/adapters/kafkajs/admin'
+import { errorType } from '../../../../src/adapters/kafkajs/errors'
+import { createStubKafka } from './stub'
+
+const missing = Object.assign(new Error('no such topic'), { type: 'UNKNOWN_TOPIC_OR_PARTITION' })
+
+function setUp(topics: Record<string, number>) {
+  const calls: string[] = []
+  const kafka = createStubKafka({
+    async fetchTopicMetadata(options) {
+      calls.push(`metadata ${options?.topics.join()}`)
+      if (options!.topics.some((topic) => topics[topic] === undefined)) throw missing
+      return {
+        topics: options!.topics.map((name) => ({
+          name,
+          partitions: Array.from({ length: topics[name]! }, (_, partitionId) => ({ partitionId })),
+        })),
+      }
+    },
+    async fetchOffsets({ groupId, topics: asked }) {
+      calls.push(`offsets ${groupId} ${asked?.join()}`)
+      return asked!.map((topic) => ({
+        topic,
+        partitions: [{ partition: 0, offset: '9007199254740993', metadata: null }],
+      }))
+    },
+    async fetchTopicOffsets(topic) {
+      calls.push(`ranges ${topic}`)
+      return [{ partition: 0, offset: '9007199254740995', low: '9007199254740993', high: '9007199254740995' }]
+    },
+    async fetchTopicOffsetsByTimestamp(topic, time) {
+      calls.push(`at ${topic} ${time}`)
+      return [{ partition: 0, offset: '9007199254740993' }]
+    },
+    async describeConfigs() {
+      return {
+        resources: [
+          {
+            resourceName: 'a',
+            configEntries: [
+              { configName: 'cleanup.policy', configValue: 'compact' },
+              { configName: 'retention.ms', configValue: '-1' },
+              { configName: 'max.message.bytes', configValue: '' },
+            ],
+          },
+        ],
+      }
+    },
+  })
+  return { admin: createKafkajsAdmin(kafka), calls }
+}
+
+describe('partitions()', () => {
+  test('counts; a topic that does not exist is left out, and the others are found all the same', async () => {
+    const { admin, calls } = setUp({ a: 3, b: 1 })
+    expect(await admin.partitions(['a', 'b'])).toEqual(
+      new Map([
+        ['a', 3],
+        ['b', 1],
+      ]),
+    )
+    expect(calls).toEqual(['metadata a,b'])
+    expect(await admin.partitions(['a', 'gone', 'b'])).toEqual(
+      new Map([
+        ['a', 3],
+        ['b', 1],
+      ]),
+    )
+    expect(await admin.partitions(['gone'])).toEqual(new Map())
+    expect(await admin.partitions([])).toEqual(new Map())
+  })
+
+  test('any other error is an error', async () => {
+    const kafka = createStubKafka({ fetchTopicMetadata: () => Promise.reject(new Error('not authorised')) })
+    await expect(createKafkajsAdmin(kafka).partitions(['a'])).rejects.toThrow('not authorised')
+  })
+})
+
+describe('rule 8: the metadata of our own topics is loaded before the first look-up of offsets', () => {
+  test('of committed ones, once for each topic', async () => {
+    const { admin, calls } = setUp({ a: 1, b: 1 })
+    await admin.committed('g', ['a'])
+    await admin.committed('g', ['a', 'b'])
+    await admin.committed('g', ['a', 'b'])
+    expect(calls).toEqual(['metadata a', 'offsets g a', 'metadata b', 'offsets g a,b', 'offsets g a,b'])
+  })
+
+  test('of log ranges and of times', async () => {
+    const { admin, calls } = setUp({ a: 1, b: 1 })
+    await admin.ranges('a')
+    await admin.offsetsAt('b', 12)
+    expect(calls).toEqual(['metadata a', 'ranges a', 'metadata b', 'at b 12'])
+  })
+
+  test('not where they are known by then', async () => {
+    const { admin, calls } = setUp({ a: 1 })
+    await admin.partitions(['a'])
+    await admin.committed('g', ['a'])
+    expect(calls).toEqual(['metadata a', 'offsets g a'])
+  })
+})
+
+test('P8: offsets beyond 2^53 are exact', async () => {
+  const { admin } = setUp({ a: 1 })
+  const at = 2n ** 53n + 1n
+  expect(await admin.committed('g', ['a'])).toEqual([{ topic: 'a', partition: 0, offset: at, metadata: null }])
+  expect(await admin.ranges('a')).toEqual([{ topic: 'a', partition: 0, low: at, high: at + 2n }])
+  expect(await admin.offsetsAt('a', 0)).toEqual(new Map([[0, at]]))
+})
+
+test('settings: numbers as numbers, and what is not told is undefined', async () => {
+  const { admin } = setUp({ a: 1 })
+  expect(await admin.settings(['a'])).toEqual(
+    new Map([['a', { cleanupPolicy: 'compact', retentionMs: -1, maxMessageBytes: undefined }]]),
+  )
+})
+
+test('errorType finds the type through what kafkajs wraps, and never throws', () => {
+  const cyclic: { cause?: unknown } = {}
+  cyclic.cause = cyclic
+  expect(errorType(missing)).toBe('UNKNOWN_TOPIC_OR_PARTITION')
+  expect(errorType(new Error('retries', { cause: new Error('request', { cause: missing }) }))).toBe(missing.type)
+  for (const thing of [undefined, null, 'x', cyclic, { type: 7 }]) expect(errorType(thing)).toBeUndefined()
+})
