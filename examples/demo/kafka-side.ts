@@ -36,7 +36,7 @@ async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): P
 }
 
 export async function createTopic(kafka: Kafka, topic: string): Promise<void> {
-  const topics = [{ topic, numPartitions: PARTITIONS, replicationFactor: 1 }]
+  const topics = [{ topic, numPartitions: PARTITIONS }]
   await withAdmin(kafka, (admin) => admin.createTopics({ topics, waitForLeaders: true }))
 }
 

@@ -14,7 +14,8 @@ export interface Report {
   wave(elapsedMs: number, wave: Wave): void
   outcome(planned: readonly Scenario[], books: Books): void
   deadLetters(topic: string, letters: readonly DeadLetter[]): void
-  ledger(checks: readonly Check[], elapsedMs: number): void
+  /** `virtualMs`: how far a virtual clock was moved. */
+  ledger(checks: readonly Check[], virtualMs: number | undefined): void
   untidy(topics: readonly string[], error: unknown): void
 }
 
@@ -91,7 +92,7 @@ export function createReport(options: ReportOptions = {}): Report {
       for (const line of table(rows, 'rll')) write(`  ${line}`)
     },
 
-    ledger(checks, elapsedMs) {
+    ledger(checks, virtualMs) {
       heading('The ledger')
       for (const { what, faults } of checks) {
         write(`  ${faults.length === 0 ? style('green', 'ok  ') : style('red', 'FAIL')}  ${what}`)
@@ -99,9 +100,10 @@ export function createReport(options: ReportOptions = {}): Report {
         if (faults.length > MOST_FAULTS) write(style('red', `        and ${faults.length - MOST_FAULTS} more`))
       }
       const balances = checks.every(({ faults }) => faults.length === 0)
-      const took = `${duration(elapsedMs)} of the records' time, ${((performance.now() - began) / 1000).toFixed(1)} s of yours`
+      const real = `${((performance.now() - began) / 1000).toFixed(1)} s`
+      const took = virtualMs === undefined ? real : `${duration(virtualMs)} of virtual time in ${real}`
       write('')
-      write(`${style(balances ? 'green' : 'red', balances ? 'It balances' : 'It does not balance')}: ${took}`)
+      write(style(balances ? 'green' : 'red', `It ${balances ? 'balances' : 'does not balance'}: ${took}`))
     },
 
     untidy(topics, error) {

@@ -9,6 +9,8 @@ export interface Stage {
   /** A kafkajs client, real or fake. */
   readonly kafka: Pick<Kafka, 'consumer' | 'producer' | 'admin'>
   readonly title: string
+  /** Whether time is moved by hand. */
+  readonly virtual: boolean
   readonly topic: string
   readonly groupId: string
   readonly schedule: readonly string[]
@@ -29,6 +31,7 @@ export function fakeStage(): Stage {
   return {
     kafka,
     title: 'an in-memory broker and a virtual clock',
+    virtual: true,
     topic: 'webhooks',
     groupId: 'relay',
     schedule,
@@ -51,6 +54,7 @@ export function realStage(brokers: readonly string[]): Stage {
   return {
     kafka,
     title: `the broker at ${brokers.join(', ')}, in real time`,
+    virtual: false,
     topic: name,
     groupId: name,
     schedule: ['1s', '2s', '4s'],
