@@ -24,6 +24,8 @@ const { values, positionals } = parseArgs({
 })
 const small = values.small ?? false
 const runs = Number(values.runs ?? (small ? 1 : 5))
+/** Fewer runs show no spread, and a number without its spread is not written down. */
+const FEWEST = 3
 /** A part of the systems, while working on one; a part is not written down either. */
 const part = values.systems?.split(',')
 const say = values.json ? console.error : console.log
