@@ -1,3 +1,4 @@
+import { show } from '../config'
 import { RetrylineError } from '../errors'
 import { fromKafkaHeaders, type Header, type OutgoingMessage } from '../record'
 
@@ -33,5 +34,5 @@ function bytes(field: string, value: unknown): Buffer | null {
 }
 
 function bad(field: string, value: unknown, mend: string): RetrylineError {
-  return new RetrylineError('RETRYLINE_PUBLISH', `ctx.send(): ${field} is ${String(value).slice(0, 50)}; ${mend}`)
+  return new RetrylineError('RETRYLINE_PUBLISH', `ctx.send(): ${field} is ${show(value)}; ${mend}`)
 }
