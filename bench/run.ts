@@ -82,7 +82,7 @@ try {
     const results = await runSuite(suite, brokers)
     if (values.json) for (const result of results) console.log(JSON.stringify(result))
     else console.log(`\n${table(suite, results)}\n`)
-    if (!small && !part)
+    if (!small && !part && runs >= FEWEST)
       await writeReadme(suite, results, own?.version ?? process.env.KAFKA_VERSION ?? 'of unknown version')
     // A number from records that were lost or doubled is no number, whichever system it flatters.
     if (results[0]?.reconciled === false) process.exitCode = 1
