@@ -58,7 +58,10 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
     classify: settings.classify,
     unknownErrors: settings.unknownErrors,
     now: () => clock.now(),
-    onProblem: (error) => emitter.emit('problem', { where: 'classify', error: errorText(error) }),
+    onProblem: ({ message, cause }) => {
+      const error = cause === undefined ? message : `${message}: ${errorText(cause)}`
+      emitter.emit('problem', { where: 'classify', error })
+    },
   })
   const startup = createStartup({ settings, driver, admin, publisher, clock, emitter })
   const outbox = createOutbox({

@@ -178,6 +178,8 @@ export class Group {
 
   #assigned({ memberId, partitions }: Assignment): void {
     this.#epoch++
+    // A join is a sign of life too: a broker that never answers a fetch after it is silent from here on.
+    this.#fetchedAt = this.options.clock.monotonic()
     this.crashed = undefined
     this.#rebalancing = false
     const same = memberId === this.#memberId

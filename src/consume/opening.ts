@@ -22,6 +22,12 @@ const RETRY = { firstMs: 200, maxMs: 5_000 }
 /** How often a member looks whether another has decided, ms. */
 const LOOK_MS = 100
 
+/**
+ * What kafkajs commits by itself, and sooner than we can look, where the group's offset has left the log. The group is
+ * not new then, and what it had not read below the log's beginning is gone.
+ */
+const RESET = -2n
+
 export interface OpeningOptions {
   readonly admin: TopicAdmin
   readonly clock: Clock
@@ -78,12 +84,16 @@ async function openSome(
     const known = new Map(committed.filter((entry) => entry.topic === topic).map((entry) => [entry.partition, entry]))
     const fresh = here.filter((lane) => !goOnOrBegin(options, lane, known.get(lane.partition)))
     if (fresh.length === 0) continue
-    const isNewGroup = [...known.values()].every(({ offset }) => offset < 0n)
+    const isNewGroup = [...known.values()].every(({ offset }) => offset < 0n && offset !== RESET)
     if (options.startFrom === 'earliest' || !isNewGroup) {
       const ranges = await options.admin.ranges(topic)
       if (stale()) return []
       const lows = new Map(ranges.map(({ partition, low }) => [partition, low]))
-      for (const lane of fresh) begin(options, lane, lows.get(lane.partition) ?? 0n)
+      for (const lane of fresh) {
+        const low = lows.get(lane.partition) ?? 0n
+        if (known.get(lane.partition)?.offset === RESET) tellReset(options, lane, low)
+        begin(options, lane, low)
+      }
     } else {
       const decides = fresh.some(({ partition }) => partition === 0)
       if (decides && options.ready()) await decideForAll(options, topic, stale)
@@ -118,6 +128,10 @@ function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset
     options.reopen(lane, offset, offset)
   }
   return true
+}
+
+function tellReset({ emitter }: OpeningOptions, { tier, topic, partition }: Lane, low: bigint): void {
+  emitter.emit('gone', { tier, topic, partition, from: '?', to: low.toString() })
 }
 
 function begin(options: OpeningOptions, lane: Lane, position: bigint): void {

@@ -46,7 +46,10 @@ interface EventShapes {
   rebalanced: { tier: TierName; assigned: number; added: number; removed: number; kept: number; dropped: number }
   /** A kept partition turned out to have been somebody else's meanwhile, and was started anew at the broker's offset. */
   reopened: { tier: TierName; topic: string; partition: number; ours: string; broker: string }
-  /** Records that were deleted from the log before they were read. */
+  /**
+   * Records that were deleted from the log before they were read. `from` is `?` where the group's offset is not known any
+   * more: kafkajs writes over it when it finds it outside the log.
+   */
   gone: { tier: TierName; topic: string; partition: number; from: string; to: string }
   /** A handler finished after its partition had moved on; its result is not used. */
   late: At & { tier: TierName; outcome: 'ok' | 'failed' }

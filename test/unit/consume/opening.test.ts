@@ -236,6 +236,20 @@ describe('rule 7: where a lane begins', () => {
   })
 })
 
+describe('rule 1: an offset that kafkajs has written over with -2, since it had left the log', () => {
+  test.each(['earliest', 'latest', 12345] as const)(
+    'begins at the beginning, and tells what is gone: %s',
+    async (startFrom) => {
+      const logs: Record<string, [bigint, bigint][]> = { orders: [[30n, 100n]] }
+      const { open, done, of, commits } = setUp({ startFrom, committed: { 'orders/0': -2n }, logs })
+      await open([lane()])
+      expect(done).toEqual(['open orders/0 at 30, committed nothing'])
+      expect(of('gone')).toMatchObject([{ topic: 'orders', partition: 0, from: '?', to: '30' }])
+      expect(commits).toEqual([])
+    },
+  )
+})
+
 describe('rule 6: whether a kept lane may go on', () => {
   test('it does where the broker holds what it last committed', async () => {
     const { open, done } = setUp({ committed: { 'orders/0': 7n } })
