@@ -28,6 +28,11 @@ export interface Clock {
    * names it in the report of what is stuck. Absent on the system clock, so that it costs nothing.
    */
   track?(label: () => string): Work
+  /**
+   * Manual clocks only: what is counted as busy and waits for `promise` is at rest until it settles, so that time can move
+   * to what ends the wait. Absent on the system clock.
+   */
+  park?<T>(promise: PromiseLike<T>): Promise<T>
 }
 
 export interface Work {

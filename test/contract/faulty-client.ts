@@ -62,6 +62,7 @@ export class Faults {
   #commitRules: { fault: 'reject' | 'answer-lost'; left: number; hits: number }[] = []
   #stuck: { promise: Promise<void>; free: () => void } | undefined
   #dead = false
+  #crashAt: string | undefined
   readonly #consumers = new Set<{ disconnect(): Promise<void> }>()
   readonly #producers = new Set<{ disconnect(): Promise<void> }>()
 
@@ -93,6 +94,17 @@ export class Faults {
   async kill(): Promise<void> {
     this.#dead = true
     await Promise.allSettled([...this.#consumers, ...this.#producers].map((one) => one.disconnect()))
+  }
+
+  /** The next batch of the topic kills its consumer: with a TypeError, after which kafkajs itself restarts nothing. */
+  crashAtBatch(topic: string): void {
+    this.#crashAt = topic
+  }
+
+  onBatch(topic: string): void {
+    if (this.#crashAt !== topic) return
+    this.#crashAt = undefined
+    throw new TypeError('injected: the client has a bug')
   }
 
   async onSend(send: (batch: Batch) => Promise<Answer>, batch: Batch): Promise<Answer> {
@@ -230,13 +242,15 @@ export function faultyClient(client: KafkaClient): FaultyClient {
         run: (options: any) =>
           consumer.run({
             ...options,
-            eachBatch: (payload: any) =>
-              options.eachBatch(
+            eachBatch: async (payload: any) => {
+              faults.onBatch(payload.batch.topic)
+              await options.eachBatch(
                 over(payload, {
                   commitOffsetsIfNecessary: (offsets?: Offsets) =>
                     faults.onCommit(() => payload.commitOffsetsIfNecessary(offsets), offsets),
                 }),
-              ),
+              )
+            },
           }),
       })
     },

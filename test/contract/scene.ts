@@ -218,6 +218,29 @@ export class Scene {
     }
   }
 
+  /** Which partitions of the main topic a member holds now. */
+  partitionsOf(member: Member): number[] {
+    const [main] = member.consumer.health().groups
+    return (main?.partitions ?? [])
+      .filter(({ topic }) => topic === this.topic)
+      .map(({ partition }) => partition)
+      .sort((a, b) => a - b)
+  }
+
+  /** Waits until all partitions are shared out among these members, and each has asked where to begin. */
+  untilShared(members: readonly Member[], partitions: number): Promise<void> {
+    const shares = (): number[][] => members.map((member) => this.partitionsOf(member))
+    const ready = (member: Member): boolean =>
+      member.consumer.health().groups.every((group) => group.partitions.every(({ state }) => state !== 'opening' && state !== 'verifying'))
+    return this.stage.until(
+      () =>
+        shares().flat().length === partitions &&
+        shares().every((share) => share.length >= Math.floor(partitions / members.length)) &&
+        members.every(ready),
+      () => `${partitions} partitions are shared: ${JSON.stringify(shares())}`,
+    )
+  }
+
   expectNeverEarly(): void {
     for (const { dueAt, startedAt, value } of this.calls) {
       if (dueAt !== undefined) expect(startedAt, `the start of ${value}`).toBeGreaterThanOrEqual(dueAt)

@@ -38,6 +38,18 @@ export async function fakeStage(): Promise<Stage> {
       const ends = await stage.ends(topic)
       return new Map([...ends.keys()].map((partition) => [partition, found.get(partition)?.offset ?? -1n]))
     },
+    watch(group, topic) {
+      const from = kafka.commits(group, topic).length
+      return {
+        async stop() {
+          const seen = new Map<number, bigint[]>()
+          for (const { partition, offset } of kafka.commits(group, topic).slice(from)) {
+            seen.set(partition, [...(seen.get(partition) ?? []), offset])
+          }
+          return seen
+        },
+      }
+    },
     async ends(topic) {
       const found = await admin.fetchTopicOffsets(topic)
       return new Map(

@@ -45,6 +45,12 @@ export async function realStage(brokers: string[]): Promise<Stage> {
     )
   }
 
+  async function committed(groupId: string, topic: string): Promise<Map<number, bigint>> {
+    const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
+    const partitions = [...(found?.partitions ?? [])].sort((a, b) => a.partition - b.partition)
+    return new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
+  }
+
   return {
     kind: 'real',
     now: () => Date.now(),
@@ -85,10 +91,27 @@ export async function realStage(brokers: string[]): Promise<Stage> {
       }
       return all
     },
-    async committed(groupId, topic) {
-      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
-      const partitions = [...(found?.partitions ?? [])].sort((a, b) => a.partition - b.partition)
-      return new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
+    committed,
+    watch(group, topic) {
+      const seen = new Map<number, bigint[]>()
+      let on = true
+      const looking = (async () => {
+        while (on) {
+          for (const [partition, offset] of await committed(group, topic)) {
+            const before = seen.get(partition) ?? []
+            if (before.at(-1) !== offset) before.push(offset)
+            seen.set(partition, before)
+          }
+          await new Promise<void>((resolve) => systemClock.after(20, resolve))
+        }
+      })()
+      return {
+        async stop() {
+          on = false
+          await looking
+          return seen
+        },
+      }
     },
     ends,
     async members(groupId) {

@@ -32,6 +32,8 @@ export interface Stage {
   records(topic: string): Promise<StoredRecord[]>
   /** What the group has committed; -1 where nothing. */
   committed(group: string, topic: string): Promise<Map<number, bigint>>
+  /** Notes what the group has committed from now on, as the broker tells it, by partition. */
+  watch(group: string, topic: string): { stop(): Promise<Map<number, bigint[]>> }
   /** First and next offset of each partition. */
   ends(topic: string): Promise<Map<number, { low: bigint; high: bigint }>>
   /** Member ids of the group. */
