@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startBroker } from '../test/helpers/broker'
+import { buildLibrary } from './lib/library'
 import { table, writeReadme } from './lib/report'
 import { summarise, type Result } from './lib/result'
 import { loadSuite, suites, type Measurement, type RunContext, type Suite } from './lib/suite'
@@ -73,6 +74,7 @@ if (positionals.length !== 1 || asked === undefined || !(runs >= 1)) {
 }
 const chosen = await Promise.all((asked === 'all' ? Object.keys(suites) : [asked]).map(loadSuite))
 
+buildLibrary()
 const given = process.env.KAFKA_BROKERS
 // C2 and room in memory, unlike a broker for tests: the broker must not be what is measured.
 const own = given ? undefined : await startBroker({ jvm: ['-Xms1g', '-Xmx1g'] })

@@ -1,3 +1,4 @@
+import { library } from '../lib/library'
 import { client, createTopics, PARTITIONS, silent } from '../lib/kafka'
 import { percentile, sort } from '../lib/stats'
 import type { RunContext, Suite } from '../lib/suite'
@@ -13,7 +14,7 @@ type Runner = (context: RunContext, send: SendAll, started: (index: number, due:
 type SendAll = (send: (index: number) => Promise<void>) => Promise<void>
 
 const ours: Runner = async (context, sendAll, started) => {
-  const { createResilientConsumer, RetryableError } = await import('../../src/index')
+  const { createResilientConsumer, RetryableError } = await library()
   const topic = `lateness-${context.id}`
   await createTopics(context.brokers, [topic])
   const kafka = client(context.brokers)

@@ -1,6 +1,7 @@
 import type { EachBatchPayload, Kafka } from 'kafkajs'
 import { createTopics, client, PARTITIONS, silent, uncommitted } from '../lib/kafka'
 import type { RunContext, Suite } from '../lib/suite'
+import { library } from '../lib/library'
 import { Tally } from '../lib/tally'
 
 const BYTES = 200
@@ -42,7 +43,7 @@ const raw =
   }
 
 const ours: Runner = async (kafka, topic, { groupId, handle, finished }) => {
-  const { createResilientConsumer } = await import('../../src/index')
+  const { createResilientConsumer } = await library()
   const consumer = createResilientConsumer({
     kafka,
     groupId,

@@ -3,6 +3,7 @@
  */
 import type { ClassifyOption } from '../classify'
 import { RetrylineError } from '../errors'
+import { clockOf, systemClock } from '../ports'
 import { consoleLogger, errorText } from '../observe'
 import { buildTopology, expandSchedule, topologyProblems } from '../topology'
 import type { TopologyInput } from '../topology'
@@ -98,7 +99,8 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
     sameGroupInProcess: checked.sameGroupInProcess,
     release: checked.release,
     hooks: Object.freeze([...checked.hooks]),
-    logger: checked.logger ?? consoleLogger(),
+    // On a fake broker the lines carry the time of its clock.
+    logger: checked.logger ?? consoleLogger({ clock: clockOf(checked.kafka) ?? systemClock }),
     sessionTimeoutMs: checked.sessionTimeout,
     heartbeatIntervalMs: checked.heartbeatInterval,
     rebalanceTimeoutMs: checked.rebalanceTimeout,

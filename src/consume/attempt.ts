@@ -41,7 +41,11 @@ export class Attempt implements UnfinishedAttempt {
     readonly maxAttempts: number,
   ) {}
 
+  /** Whether the handler has asked for its signal: one that has not cannot have given up because of it. */
+  signalSeen = false
+
   get signal(): AbortSignal {
+    this.signalSeen = true
     this.#controller ??= new AbortController()
     return this.#controller.signal
   }

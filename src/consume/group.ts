@@ -549,13 +549,16 @@ export class Group {
   }
 
   #changeOrTimeout(lane: Lane): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.options.clock.after(WAIT_FOR_ROOM_MS, resolve)
+    const { clock } = this.options
+    const wait = new Promise<void>((resolve) => {
+      const timer = clock.after(WAIT_FOR_ROOM_MS, resolve)
       void lane.changed().then(() => {
         timer.cancel()
         resolve()
       })
     })
+    // A manual clock moves only while nothing is busy; a batch that waits is not.
+    return clock.park?.(wait) ?? wait
   }
 
   #reportLane(lane: Lane): void {
@@ -600,11 +603,11 @@ export class Group {
     return this.#committer.flush(FLUSH_TRIES, expired)
   }
 
-  async close(withinMs: number): Promise<void> {
+  async close(): Promise<void> {
     this.#committer.close()
     this.processor.runner.watchdog.close()
     for (const lane of this.lanes.values()) lane.close()
-    await this.#consumer.stop(withinMs)
+    await this.#consumer.stop()
   }
 }
 

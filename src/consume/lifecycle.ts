@@ -107,7 +107,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   }
 
   function stop(stopOptions?: StopOptions): Promise<StopReport> {
-    const fromHandler = stopping === undefined ? calledFrom(options.frameName) : calledFrom(options.frameName)
+    const fromHandler = calledFrom(options.frameName)
     stopping ??= stopNow(timeoutOf(stopOptions))
     if (!fromHandler) return stopping
     logger.info('stop() was called from a handler: it goes on when the handler has ended')
@@ -140,7 +140,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
 
     const abandoned = await drain(left())
     options.closeOutbox()
-    const finishing = finish(abandoned, startedAt, left())
+    const finishing = finish(abandoned, startedAt)
     // All that is left is to commit and to leave, which the clients do in a moment where the broker answers.
     if (await within(finishing, left() + LAST_COMMITS_MS + LAST_GOODBYE_MS)) return { abandoned, finished: true }
     logger.warn('stop() has used up its time; leaving the groups goes on in the background')
@@ -166,11 +166,11 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     return abandoned
   }
 
-  async function finish(abandoned: readonly At[], startedAt: number, leftMs: number): Promise<void> {
+  async function finish(abandoned: readonly At[], startedAt: number): Promise<void> {
     const expireAt = clock.monotonic() + LAST_COMMITS_MS
     const expired = (): boolean => clock.monotonic() > expireAt
     await within(Promise.all(groups().map((group) => group.flush(expired))), LAST_COMMITS_MS)
-    await Promise.all(groups().map((group) => group.close(leftMs)))
+    await Promise.all(groups().map((group) => group.close()))
     await options.disconnect()
     running?.release()
     state = 'stopped'

@@ -121,7 +121,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
       emitter.emit('late', { ...placeOf(attempt), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
       return
     }
-    if (attempt.cutShort) end(attempt, AGAIN)
+    if (attempt.cutShort && (attempt.signalSeen || outcome.kind === 'failed')) end(attempt, AGAIN)
     else if (attempt.timedOut) end(attempt, timeoutOf(attempt))
     else if (outcome.kind === 'failed' && attempt.pauses > 0) end(attempt, AGAIN)
     else if (outcome.kind === 'failed' && mayTryAgainNow(attempt, outcome.error)) tryAgainSoon(attempt, outcome.error)

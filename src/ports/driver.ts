@@ -79,11 +79,11 @@ export interface GroupConsumer {
   /** Resolves when the group is joined and the first assignment has been reported. */
   start(): Promise<void>
   /**
-   * Leaves the group and disconnects; never rejects. It waits for a join under way, since a client that is stopped
-   * before it has joined joins all the same, but for no longer than `withinMs`. From its call on no restart happens, and
-   * a join that comes late is left again.
+   * Leaves the group and disconnects; never rejects. From its call on no restart happens. It waits for a join that is
+   * under way, however long that takes, since a client that is stopped before it has joined joins all the same; who
+   * calls bounds the wait.
    */
-  stop(withinMs: number): Promise<void>
+  stop(): Promise<void>
   /** Sets the position of the next fetch. The three do nothing where the client is not running. */
   seek(where: TopicPartition, offset: bigint): void
   pause(where: TopicPartition): void

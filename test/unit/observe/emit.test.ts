@@ -23,7 +23,15 @@ function stillClock(): Clock & { time: number } {
 }
 
 const place = { topic: 'orders', partition: 1, offset: '42' }
-const retried: Fields<'retried'> = { ...place, tier: 'main', to: 'orders.retry.1m', attempt: 2, dueAt: 0, because: 'x' }
+const retried: Fields<'retried'> = {
+  ...place,
+  tier: 'main',
+  to: 'orders.retry.1m',
+  attempt: 2,
+  dueAt: 0,
+  because: 'x',
+  error: 'E',
+}
 const attempt: Fields<'attempt'> = {
   ...place,
   tier: 'main',
@@ -38,7 +46,7 @@ const attempt: Fields<'attempt'> = {
 const EVERY: { [E in EventType]: Fields<E> } = {
   attempt,
   retried,
-  deadLettered: { ...place, tier: '1m', to: 'orders.dlq', attempt: 3, reason: 'exhausted', because: 'x' },
+  deadLettered: { ...place, tier: '1m', to: 'orders.dlq', attempt: 3, reason: 'exhausted', because: 'x', error: 'E' },
   skipped: { ...place, tier: '1m', why: 'other-group', group: 'other' },
   envelope: { ...place, tier: '1m', problems: ['x-attempt is not a number'] },
   published: { records: 1, topics: ['a'], durationMs: 1 },

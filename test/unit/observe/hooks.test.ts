@@ -20,6 +20,7 @@ const dead: Fields<'deadLettered'> = {
   attempt: 3,
   reason: 'exhausted',
   because: 'x',
+  error: 'E',
 }
 
 const emitterOf = (hooks: MetricHooks, groupId = 'billing'): Emitter =>
@@ -63,7 +64,7 @@ describe('consoleHooks', () => {
     billing.emit('attempt', { ...attempt, latenessMs: 8 })
     expect(lines).toEqual([])
     clock.time = 10_000
-    billing.emit('retried', { ...place, tier: 'main', to: 'x', attempt: 2, dueAt: 0, because: 'x' })
+    billing.emit('retried', { ...place, tier: 'main', to: 'x', attempt: 2, dueAt: 0, because: 'x', error: 'E' })
     expect(lines).toEqual([
       'retryline billing, last 10s: 31 handled (3.1/s), 1 failed, 1 to retry, 0 dead letters,' +
         ' retries late by 6 ms on average, 8 ms at most',
