@@ -30,6 +30,8 @@ import { checkOutgoing } from './staged'
 
 /** How long to wait before a record that fits nowhere is offered to the dead letter topic again, ms. */
 const STUCK_RETRY_MS = 30_000
+/** How long to wait before the partitions of a topic are looked up again, ms. */
+const LOOK_UP_RETRY_MS = 5_000
 
 export interface ProcessorOptions {
   readonly settings: Settings
@@ -254,7 +256,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
     let decision = first
     for (;;) {
       const slim = decision.kind === 'dead-letter' && decision.reason === 'too-large'
-      const partitions = await countPartitions(decision.topic)
+      const partitions = await partitionsOf(lane, decision.topic)
+      if (partitions === undefined) return
       const copy = composeCopy(rec, opened, decision, failure, partitions, { slim })
       const result: SendResult = await outbox.send(copy, troubleOf(lane))
       if (result === 'closed') return
@@ -267,7 +270,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
         where: `${lane.topic}/${lane.partition}@${entry.offset}`,
         error: `too large even for '${decision.topic}': raise its max.message.bytes; the partition waits`,
       })
-      if (!(await stuck(lane))) return
+      if (!(await stuck(lane, STUCK_RETRY_MS))) return
     }
     if (lane.closed) {
       emitter.emit('late', { ...placeOf(lane, entry), outcome: 'failed' })
@@ -275,6 +278,19 @@ export function createProcessor(options: ProcessorOptions): Processor {
     }
     report(lane, entry, decision, because, errorText(judged.error))
     options.settled(lane, entry)
+  }
+
+  /** Asked again until the cluster tells; undefined where the record is left to the next owner meanwhile. */
+  async function partitionsOf(lane: Lane, topic: string): Promise<number | undefined> {
+    for (;;) {
+      try {
+        return await countPartitions(topic)
+      } catch (error) {
+        const where = `looking up '${topic}' for a copy; ${lane.topic}/${lane.partition} waits`
+        emitter.emit('problem', { where, error: errorText(error) })
+      }
+      if (!(await stuck(lane, LOOK_UP_RETRY_MS))) return undefined
+    }
   }
 
   function report(lane: Lane, entry: Entry, decision: Decision, because: string, error: string): void {
@@ -285,10 +301,10 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /** Waits before the next try; false where the lane or the outbox is closed meanwhile. */
-  async function stuck(lane: Lane): Promise<boolean> {
+  async function stuck(lane: Lane, ms: number): Promise<boolean> {
     lane.troubled++
     options.laneChanged(lane)
-    const open = await outbox.wait(STUCK_RETRY_MS)
+    const open = await outbox.wait(ms)
     lane.troubled--
     options.laneChanged(lane)
     return open && !lane.closed && !options.stopping()
