@@ -8,7 +8,7 @@ import type { ProtocolErrorType } from './error-codes'
 import { ADMIN_EVENTS, Instrumentation, type On } from './events'
 import { silentKafkaLogger } from './logger'
 import { createRetrier, type RetryOptions } from './retrier'
-import { TOPIC_DEFAULTS } from './topics'
+import { TOPIC_DEFAULTS } from './topic-settings'
 import type { FakeLogger, PartitionMetadata } from './types'
 
 const { CONNECT, DISCONNECT } = ADMIN_EVENTS

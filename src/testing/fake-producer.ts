@@ -116,12 +116,14 @@ export function createFakeProducer(context: ClientContext, config: FakeProducerC
       } else if (isCompacted(topics.setting(found, 'cleanup.policy')) && records.some(({ key }) => key === null)) {
         error = 'INVALID_RECORD'
       } else {
+        const stamp = topics.setting(found, 'message.timestamp.type') === 'LogAppendTime' ? clock.now() : undefined
+        const stamped = stamp === undefined ? records : records.map((record) => ({ ...record, timestamp: stamp }))
         answers.push({
           topicName: topic,
           partition,
           errorCode: 0,
-          baseOffset: String(log.append(records)),
-          logAppendTime: '-1',
+          baseOffset: String(log.append(stamped)),
+          logAppendTime: String(stamp ?? -1),
           logStartOffset: String(log.logStart),
         })
       }

@@ -1,33 +1,7 @@
 import { RetrylineError } from '../errors'
 import { protocolError } from './errors'
 import { PartitionLog, type Topic } from './log'
-
-/** The broker's defaults for what a topic did not set, as Kafka 3.9 and 4.x have them. */
-export const TOPIC_DEFAULTS: Readonly<Record<string, string>> = {
-  'cleanup.policy': 'delete',
-  'compression.type': 'producer',
-  'delete.retention.ms': '86400000',
-  'file.delete.delay.ms': '60000',
-  'flush.messages': '9223372036854775807',
-  'flush.ms': '9223372036854775807',
-  'follower.replication.throttled.replicas': '',
-  'index.interval.bytes': '4096',
-  'leader.replication.throttled.replicas': '',
-  'max.compaction.lag.ms': '9223372036854775807',
-  'max.message.bytes': '1048588',
-  'message.timestamp.type': 'CreateTime',
-  'min.cleanable.dirty.ratio': '0.5',
-  'min.compaction.lag.ms': '0',
-  'min.insync.replicas': '1',
-  preallocate: 'false',
-  'retention.bytes': '-1',
-  'retention.ms': '604800000',
-  'segment.bytes': '1073741824',
-  'segment.index.bytes': '10485760',
-  'segment.jitter.ms': '0',
-  'segment.ms': '604800000',
-  'unclean.leader.election.enable': 'false',
-}
+import { isValidSetting, TOPIC_DEFAULTS } from './topic-settings'
 
 const VALID_NAME = /^[a-zA-Z0-9._-]{1,249}$/
 
@@ -137,5 +111,6 @@ export class TopicStore {
 }
 
 function checkConfig(config: Readonly<Record<string, string>>): void {
-  if (Object.keys(config).some((key) => !Object.hasOwn(TOPIC_DEFAULTS, key))) throw protocolError('INVALID_CONFIG')
+  if (!Object.entries(config).every(([name, value]) => isValidSetting(name, value)))
+    throw protocolError('INVALID_CONFIG')
 }

@@ -1,5 +1,5 @@
 import type { Admin, Producer } from 'kafkajs'
-import { byPartition, committed, consumerOf, outcome, produce, type Stage, type Story } from './stage'
+import { byPartition, committed, consumerOf, FOR_EVER, outcome, produce, type Stage, type Story } from './stage'
 
 type Message = Parameters<Producer['send']>[0]['messages'][number]
 
@@ -146,7 +146,7 @@ export const clientStories: Record<string, Story> = {
   },
 
   'admin: offsets and records': async (stage) => {
-    await stage.create('orders', 2)
+    await stage.create('orders', 2, FOR_EVER)
     await produce(
       stage,
       [0, 0, 0, 1].map((partition) => ({ value: 'x', partition, timestamp: '1700000000000' })),

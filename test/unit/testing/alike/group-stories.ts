@@ -69,9 +69,7 @@ export const groupStories: Record<string, Story> = {
     await stage.pass(300)
     await one.disconnect()
     const other = consumerOf(stage, { groupId: stage.group('other') })
-    other.on(other.events.GROUP_JOIN, (async () => {
-      throw new Error('rejected by a listener')
-    }) as never)
+    other.on(other.events.GROUP_JOIN, () => Promise.reject(new Error('rejected by a listener')) as unknown as void)
     stage.note(await outcome(started(stage, other)))
     await stage.pass(200)
     await other.disconnect()
@@ -83,8 +81,8 @@ export const groupStories: Record<string, Story> = {
     noteEvents(stage, consumer)
     await started(stage, consumer)
     await stage.pass(200)
-    const [zero, one] = [0, 1].map((partition) => ({ topic: stage.topic(), partition, offset: '1' }))
-    stage.note(await outcome(consumer.commitOffsets([{ ...zero!, metadata: 'note' }, one!])))
+    const at = (partition: number) => ({ topic: stage.topic(), partition, offset: '1' })
+    stage.note(await outcome(consumer.commitOffsets([{ ...at(0), metadata: 'note' }, at(1)])))
     stage.note(await committed(stage))
     await consumer.disconnect()
   },

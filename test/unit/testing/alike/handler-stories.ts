@@ -2,6 +2,7 @@ import {
   byPartition,
   committed,
   consumerOf,
+  FOR_EVER,
   noteEvents,
   numbered,
   outcome,
@@ -35,7 +36,7 @@ async function crashOf(stage: Stage, name: string, thrown: unknown): Promise<voi
 
 export const handlerStories: Record<string, Story> = {
   'eachMessage: messages, headers, events and commits': async (stage) => {
-    await stage.create('orders')
+    await stage.create('orders', 1, FOR_EVER)
     stage.note(
       await produce(stage, [
         { key: 'a', value: '1', headers: { x: 'y', z: Buffer.from('z') } },

@@ -1,7 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { Kafka, logLevel } from 'kafkajs'
 import { unique } from '../../../helpers/broker-shared'
 import { plain, type Story } from './stage'
+
+/** Time on the real stage is real: what passes there is part of the story. */
+const sleep: (ms: number) => Promise<void> = promisify(setTimeout)
 
 export async function onReal(story: Story, brokers: string[]): Promise<unknown[]> {
   const client = (): Kafka => new Kafka({ brokers, clientId: 'kafkajs', logLevel: logLevel.NOTHING })

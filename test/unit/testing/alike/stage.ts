@@ -28,6 +28,9 @@ export interface Stage {
   note(...seen: unknown[]): void
 }
 
+/** For topics with records of old: a broker that looks after retention would delete them under the story. */
+export const FOR_EVER = { 'retention.ms': '-1' }
+
 export type Story = (stage: Stage) => Promise<void>
 
 /** Poll often, so that a real stage is quick. */
