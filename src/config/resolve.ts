@@ -65,8 +65,9 @@ function expand(schedule: unknown, allowManyAttempts: boolean): ReturnType<typeo
   }
 }
 
-/** The topology knows its naming function by another name. */
+/** The topology knows its naming function by another name, and knows names that no option has, but two of them make. */
 function inOptionWords(problem: string): string {
+  if (/^(retry|dead letter) topic /.test(problem)) return `${problem}; choose another topic, or other topicNames`
   return problem.replace(/^naming:/, 'topicNames:')
 }
 

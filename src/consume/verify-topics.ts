@@ -156,7 +156,8 @@ function forbiddenMend(operation: string, error: unknown): string {
 }
 
 function unreachable(error: unknown): RetrylineError {
-  const message = `The cluster could not be asked about the topics: ${errorText(error)}`
+  const mend = 'check that the brokers of the Kafka client answer, and its ssl and sasl'
+  const message = `The cluster could not be asked about the topics (${errorText(error)}); ${mend}`
   return new RetrylineError('RETRYLINE_CONNECT', message, { cause: error })
 }
 

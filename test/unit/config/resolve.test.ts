@@ -90,7 +90,11 @@ describe('P13: one clear line for each bad option', () => {
     ['topicSetup', { topicSetup: 'auto' }, /^topicSetup: "auto"/],
     ['topicNames', { topicNames: { retry: () => 'a' } }, /^topicNames: an object with retry is not a way/],
     ['topicNames that throw', { topicNames: thrower() }, /^topicNames: your function threw/],
-    ['topicNames that collide', { topicNames: { retry: () => 'x', deadLetter: () => 'y' } }, /^retry topic 10m of 'orders': 'x' .* topic of its own$/],
+    [
+      'topicNames that collide',
+      { topicNames: { retry: () => 'x', deadLetter: () => 'y' } },
+      /^retry topic 10m of 'orders': 'x' .* topic of its own; choose another topic, or other topicNames$/,
+    ],
     ['formerGroupIds', { formerGroupIds: 'old' }, /^formerGroupIds: "old" is not a list/],
     ['formerGroupIds with this group', { formerGroupIds: ['billing'] }, /^formerGroupIds: "billing" is groupId itself/],
     ['formerTiers', { formerTiers: ['5'] }, /^formerTiers\[0\]: "5" is not a duration/],
