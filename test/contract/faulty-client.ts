@@ -10,7 +10,19 @@ import type { KafkaClient } from '../../src/config'
  * `late`: stored, no answer. `partial`: only the first topic-partition is stored and answered, as kafkajs does where a
  * partition does not exist.
  */
-export type PublishFault = 'reject' | 'empty' | 'error-code' | 'never' | 'answer-lost' | 'late' | 'partial' | Promise<void>
+export type PublishFault =
+  'reject' | 'empty' | 'error-code' | 'never' | 'answer-lost' | 'late' | 'partial' | Promise<void>
+
+/** `silent`: resolves without a commit, as kafkajs's own does in a first join. A promise: held until it settles. */
+export type CommitFault = 'reject' | 'answer-lost' | 'silent' | Promise<void>
+
+export interface Traced {
+  /** `consumer.seek`, `admin.fetchOffsets` and so on. */
+  readonly name: string
+  /** Of the consumer: its group. */
+  readonly group: string | undefined
+  readonly args: readonly any[]
+}
 
 export interface Injected {
   /** How many requests it has met. */
@@ -59,7 +71,11 @@ export class Faults {
   /** Called for each commit that was taken, before the engine knows of it. */
   onTaken: ((commit: SeenCommit) => void) | undefined
   #rules: Rule[] = []
-  #commitRules: { fault: 'reject' | 'answer-lost'; left: number; hits: number }[] = []
+  #commitRules: { fault: CommitFault; left: number; hits: number }[] = []
+  /** Every call of the engine's to a consumer, producer or admin client, in order; `payload.commit` is a batch's own. */
+  readonly trace: Traced[] = []
+  #bent = new Map<string, (result: () => Promise<unknown>) => Promise<unknown>>()
+  #replaying: string | undefined
   #stuck: { promise: Promise<void>; free: () => void } | undefined
   #dead = false
   #crashAt: string | undefined
@@ -72,7 +88,7 @@ export class Faults {
     return injected(rule, () => (rule.left = 0))
   }
 
-  commit(fault: 'reject' | 'answer-lost', { times = Infinity }: { times?: number } = {}): Injected {
+  commit(fault: CommitFault, { times = Infinity }: { times?: number } = {}): Injected {
     const rule = { fault, left: times, hits: 0 }
     this.#commitRules.push(rule)
     return injected(rule, () => (rule.left = 0))
@@ -94,6 +110,31 @@ export class Faults {
   async kill(): Promise<void> {
     this.#dead = true
     await Promise.allSettled([...this.#consumers, ...this.#producers].map((one) => one.disconnect()))
+  }
+
+  /** What becomes of a call, by its name in the trace: `bend` may delay it or change its answer. Undefined: nothing. */
+  bend(name: string, bend: ((result: () => Promise<unknown>) => Promise<unknown>) | undefined): void {
+    if (bend) this.#bent.set(name, bend)
+    else this.#bent.delete(name)
+  }
+
+  onCall(name: string, group: string | undefined, args: readonly unknown[], call: () => unknown): unknown {
+    this.trace.push({ name, group, args })
+    const bend = this.#bent.get(name)
+    return bend ? bend(async () => call()) : call()
+  }
+
+  calls(name: string, group?: string): Traced[] {
+    return this.trace.filter((one) => one.name === name && (group === undefined || one.group === group))
+  }
+
+  /** Hands each batch of the topic over twice: the second time it does not continue its lane. */
+  replayBatches(topic: string): void {
+    this.#replaying = topic
+  }
+
+  replays(topic: string): boolean {
+    return this.#replaying === topic
   }
 
   /** The next batch of the topic kills its consumer: with a TypeError, after which kafkajs itself restarts nothing. */
@@ -155,9 +196,11 @@ export class Faults {
       rule.left--
       rule.hits++
       if (rule.fault === 'reject') return Promise.reject(new Error('injected: the commit was refused'))
+      if (rule.fault === 'silent') return Promise.resolve()
     }
     // Called synchronously: the engine's offsets belong to the generation that is current now.
-    return commit().then(() => {
+    const made = rule?.fault instanceof Promise ? rule.fault.then(commit) : commit()
+    return made.then(() => {
       for (const { topic, partitions } of offsets?.topics ?? []) {
         for (const { partition, offset } of partitions) {
           const taken = { topic, partition, offset: BigInt(offset), order: order++ }
@@ -165,7 +208,7 @@ export class Faults {
           this.onTaken?.(taken)
         }
       }
-      if (rule) throw new Error('injected: the answer to the commit was lost')
+      if (rule?.fault === 'answer-lost') throw new Error('injected: the answer to the commit was lost')
     })
   }
 
@@ -190,7 +233,9 @@ function injected(rule: { readonly hits: number }, stop: () => void): Injected {
 
 function originsOf({ topicMessages = [] }: Batch): string[] {
   return topicMessages.flatMap(({ messages }) =>
-    messages.map(({ headers = {} }) => `${String(headers['x-original-partition'])}@${String(headers['x-original-offset'])}`),
+    messages.map(
+      ({ headers = {} }) => `${String(headers['x-original-partition'])}@${String(headers['x-original-offset'])}`,
+    ),
   )
 }
 
@@ -214,27 +259,52 @@ function answersOf({ topicMessages = [] }: Batch, errorCode: number): Answer {
 /** The client with some of its methods replaced; everything else, symbols too, is the client's own. */
 function over<T extends object>(target: T, methods: Record<string, unknown>): T {
   return new Proxy(target, {
-    get: (one, name) => (typeof name === 'string' && Object.hasOwn(methods, name) ? methods[name] : Reflect.get(one, name)),
+    get: (one, name) =>
+      typeof name === 'string' && Object.hasOwn(methods, name) ? methods[name] : Reflect.get(one, name),
+  })
+}
+
+/** Notes every call of a method. */
+function traced<T extends object>(target: T, kind: string, group: string | undefined, faults: Faults): T {
+  return new Proxy(target, {
+    get(one, name) {
+      const value: unknown = Reflect.get(one, name)
+      if (typeof value !== 'function' || typeof name !== 'string' || name === 'on') return value
+      return (...args: unknown[]) =>
+        faults.onCall(`${kind}.${name}`, group, args, () => value.apply(one, args) as unknown)
+    },
   })
 }
 
 export function faultyClient(client: KafkaClient): FaultyClient {
   const faults = new Faults()
   const kafka = client as any
+  const payloadOf = (payload: any, group: string): any =>
+    over(payload, {
+      commitOffsetsIfNecessary: (offsets?: Offsets) => {
+        faults.trace.push({ name: 'payload.commit', group, args: [offsets] })
+        return faults.onCommit(() => payload.commitOffsetsIfNecessary(offsets), offsets)
+      },
+    })
   return over(kafka, {
     faults,
+    admin: (config: unknown) => traced(kafka.admin(config), 'admin', undefined, faults),
     producer: (config: unknown) => {
+      faults.trace.push({ name: 'producer', group: undefined, args: [config] })
       const producer = kafka.producer(config)
       faults.track('producer', producer)
-      return over(producer, {
+      const bent = over(producer, {
         sendBatch: (batch: Batch) => faults.onSend((one) => producer.sendBatch(one), batch),
         disconnect: () => faults.onDisconnect(() => producer.disconnect()),
       })
+      return traced(bent, 'producer', undefined, faults)
     },
-    consumer: (config: unknown) => {
+    consumer: (config: { groupId: string }) => {
+      const { groupId } = config
+      faults.trace.push({ name: 'consumer', group: groupId, args: [config] })
       const consumer = kafka.consumer(config)
       faults.track('consumer', consumer)
-      return over(consumer, {
+      const bent = over(consumer, {
         commitOffsets: (list: { topic: string; partition: number; offset: string }[]) =>
           faults.onCommit(() => consumer.commitOffsets(list), {
             topics: list.map(({ topic, ...partition }) => ({ topic, partitions: [partition] })),
@@ -243,16 +313,18 @@ export function faultyClient(client: KafkaClient): FaultyClient {
           consumer.run({
             ...options,
             eachBatch: async (payload: any) => {
-              faults.onBatch(payload.batch.topic)
-              await options.eachBatch(
-                over(payload, {
-                  commitOffsetsIfNecessary: (offsets?: Offsets) =>
-                    faults.onCommit(() => payload.commitOffsetsIfNecessary(offsets), offsets),
-                }),
-              )
+              const { topic } = payload.batch
+              faults.onBatch(topic)
+              const hand = (): Promise<unknown> =>
+                faults.onCall('eachBatch', groupId, [payload.batch], () =>
+                  options.eachBatch(payloadOf(payload, groupId)),
+                ) as Promise<unknown>
+              await hand()
+              if (faults.replays(topic)) await hand()
             },
           }),
       })
+      return traced(bent, 'consumer', groupId, faults)
     },
   }) as FaultyClient
 }

@@ -78,7 +78,9 @@ export function frontierPromises(given: Given): void {
       await given.stage().during(first.faults.kill())
       await scene.join(undefined, { ordering: 'unordered' })
       await scene.untilDone()
-      const again = scene.calls.filter(({ member, partition }) => member === 1 && partition === 0).map(({ value }) => value)
+      const again = scene.calls
+        .filter(({ member, partition }) => member === 1 && partition === 0)
+        .map(({ value }) => value)
       expect(again.sort()).toEqual(['2', '3', '4', '5', '6', '7', '8', '9'])
     })
 

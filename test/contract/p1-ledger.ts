@@ -63,7 +63,9 @@ export function ledgerPromises(given: Given): void {
       await scene.untilDone()
 
       expect([...account]).toEqual([])
-      const dead = new Set((await scene.dead()).map((one) => `${header(one, 'x-original-partition')}@${header(one, 'x-original-offset')}`))
+      const dead = new Set(
+        (await scene.dead()).map((one) => `${header(one, 'x-original-partition')}@${header(one, 'x-original-offset')}`),
+      )
       for (let n = 0; n < RECORDS; n++) {
         const place = `${n % PARTITIONS}@${Math.floor(n / PARTITIONS)}`
         const isBad = ['fatal', 'hopeless'].includes(fates.get(`r${n}`) ?? '')

@@ -31,19 +31,22 @@ export function publishPromises(given: Given): void {
       },
     )
 
-    it.each(['answer-lost', 'late'] as const)('R07: a copy whose answer is "%s" stands twice at worst', async (kind) => {
-      const scene = await given.scene()
-      const member = await scene.join((call) => call.value === 'bad' && FAILS(), INFORM)
-      const fault = member.faults.publish(kind, { times: 1 })
-      await scene.produce(['bad', 'good'])
-      await scene.untilDone()
-      expect(fault.hits).toBe(1)
-      const retried = await given.stage().records(scene.retry('200ms'))
-      expect(retried.map((one) => header(one, 'x-original-offset'))).toEqual(['0', '0'])
-      expect((await scene.dead()).length).toBeGreaterThanOrEqual(1)
-    })
+    it.each(['answer-lost', 'late'] as const)(
+      'R07: a copy whose answer is "%s" stands twice at worst',
+      async (kind) => {
+        const scene = await given.scene()
+        const member = await scene.join((call) => call.value === 'bad' && FAILS(), INFORM)
+        const fault = member.faults.publish(kind, { times: 1 })
+        await scene.produce(['bad', 'good'])
+        await scene.untilDone()
+        expect(fault.hits).toBe(1)
+        const retried = await given.stage().records(scene.retry('200ms'))
+        expect(retried.map((one) => header(one, 'x-original-offset'))).toEqual(['0', '0'])
+        expect((await scene.dead()).length).toBeGreaterThanOrEqual(1)
+      },
+    )
 
-    it('every topic-partition that was sent must be in the answer', async () => {
+    it('rule 16: every topic-partition that was sent must be in the answer', async () => {
       const scene = await given.scene({ partitions: 4 })
       const gate = scene.gate()
       const member = await scene.join(async (call) => {
@@ -62,7 +65,7 @@ export function publishPromises(given: Given): void {
       expect([...new Set(origins)].sort()).toEqual(['0', '1', '2'])
     })
 
-    it('a copy keeps its partition at every try', async () => {
+    it('rule 16: a copy keeps its partition at every try', async () => {
       const scene = await given.scene({ partitions: 3, retryPartitions: 2 })
       const member = await scene.join(FAILS)
       member.faults.publish('reject', { times: 3 })
@@ -89,11 +92,16 @@ export function publishPromises(given: Given): void {
       const scene = await given.scene({ partitions: 6, retryPartitions: 3, deadPartitions: 1 })
       await scene.join(FAILS)
       for (let partition = 0; partition < 6; partition++) {
-        await scene.produce([{ value: `plain ${partition}` }, { key: `key ${partition}`, value: `keyed ${partition}` }], partition)
+        await scene.produce(
+          [{ value: `plain ${partition}` }, { key: `key ${partition}`, value: `keyed ${partition}` }],
+          partition,
+        )
       }
       await scene.untilDone()
       const expected = [0, 1, 2, 3, 4, 5].flatMap((n) => [`plain ${n}`, `keyed ${n}`]).sort()
-      expect((await given.stage().records(scene.retry('200ms'))).map(({ value }) => String(value)).sort()).toEqual(expected)
+      expect((await given.stage().records(scene.retry('200ms'))).map(({ value }) => String(value)).sort()).toEqual(
+        expected,
+      )
       expect((await scene.dead()).map(({ value }) => String(value)).sort()).toEqual(expected)
     })
 
@@ -101,7 +109,9 @@ export function publishPromises(given: Given): void {
       const scene = await given.scene({ partitions: 2 })
       const out = given.stage().unique('invoices')
       await given.stage().createTopics({ [out]: 1 })
-      const member = await scene.join(({ value, ctx }) => value === 'order' && ctx.send({ topic: out, value: 'invoice' }))
+      const member = await scene.join(
+        ({ value, ctx }) => value === 'order' && ctx.send({ topic: out, value: 'invoice' }),
+      )
       const fault = member.faults.publish('empty', { topic: out })
       await scene.produce(['order'])
       await given.stage().until(() => fault.hits >= 1, 'the publish is tried')

@@ -10,17 +10,19 @@ const FAILS = (): never => {
 /** P2: no handler before its time, and no waiting for other traffic. */
 export function duePromises(given: Given): void {
   describe('P2 never early, hardly late', () => {
-    it('no handler starts before its time, on any tier', async () => {
+    it('no handler starts before its time, on any tier', async ({ annotate }) => {
       const scene = await given.scene({ partitions: 3, schedule: ['200ms', '400ms'] })
       const member = await scene.join(FAILS, { ordering: 'unordered' })
       for (let n = 0; n < 30; n++) await scene.produce([`r${n}`], n % 3)
       await scene.untilDone()
       expect(scene.calls).toHaveLength(90)
       scene.expectNeverEarly()
-      const lateness = member.hooks.events('attempt').flatMap(({ latenessMs }) => (latenessMs === undefined ? [] : [latenessMs]))
+      const lateness = member.hooks
+        .events('attempt')
+        .flatMap(({ latenessMs }) => (latenessMs === undefined ? [] : [latenessMs]))
       expect(lateness).toHaveLength(60)
       // Only told: a starved machine is late by itself.
-      if (given.stage().kind === 'real') console.info(`lateness: at most ${Math.max(...lateness)} ms`)
+      if (given.stage().kind === 'real') await annotate(`lateness: at most ${Math.max(...lateness)} ms`)
       else expect(Math.max(...lateness)).toBe(0)
     })
 

@@ -21,14 +21,69 @@ const ODD: readonly (readonly [name: string, record: WireRecord])[] = [
   ['every byte there is', { key: BINARY, value: BINARY, headers: [['b', BINARY]] }],
   ['R50 invalid UTF-8', { key: INVALID_UTF8, value: INVALID_UTF8, headers: [['bad', INVALID_UTF8]] }],
   ['R50 a schema nobody knows', { value: UNKNOWN_SCHEMA }],
-  ['R15 null headers', { value: 'v', headers: [['a', null], ['b', 'x'], ['b', null], ['c', ''], ['d', null], ['d', null]] }],
-  ['a repeated header, in order', { value: 'v', headers: [['r', '3'], ['r', '1'], ['s', '-'], ['r', '2']] }],
+  [
+    'R15 null headers',
+    {
+      value: 'v',
+      headers: [
+        ['a', null],
+        ['b', 'x'],
+        ['b', null],
+        ['c', ''],
+        ['d', null],
+        ['d', null],
+      ],
+    },
+  ],
+  [
+    'a repeated header, in order',
+    {
+      value: 'v',
+      headers: [
+        ['r', '3'],
+        ['r', '1'],
+        ['s', '-'],
+        ['r', '2'],
+      ],
+    },
+  ],
   [
     'R74 names that every object has',
-    { value: 'v', headers: [['constructor', 'c'], ['__proto__', 'p'], ['toString', ''], ['hasOwnProperty', null], ['__proto__', 'q']] },
+    {
+      value: 'v',
+      headers: [
+        ['constructor', 'c'],
+        ['__proto__', 'p'],
+        ['toString', ''],
+        ['hasOwnProperty', null],
+        ['__proto__', 'q'],
+      ],
+    },
   ],
-  ['odd names', { value: 'v', headers: [['', 'no name'], ['0', 'zero'], ['10', 'ten'], ['naïve ☃', 'snow'], ['a b\n', 'space']] }],
-  ['R75 a trace', { value: 'v', headers: [['traceparent', '00-af-b7-01'], ['tracestate', 'x=1'], ['b3', '1-2-1']] }],
+  [
+    'odd names',
+    {
+      value: 'v',
+      headers: [
+        ['', 'no name'],
+        ['0', 'zero'],
+        ['10', 'ten'],
+        ['naïve ☃', 'snow'],
+        ['a b\n', 'space'],
+      ],
+    },
+  ],
+  [
+    'R75 a trace',
+    {
+      value: 'v',
+      headers: [
+        ['traceparent', '00-af-b7-01'],
+        ['tracestate', 'x=1'],
+        ['b3', '1-2-1'],
+      ],
+    },
+  ],
 ]
 
 /** P3: what a record carries arrives as it was, at every retry and on the dead letter topic. */
@@ -107,7 +162,15 @@ export function bytesPromises(given: Given): void {
     it('own headers are replaced, not appended: one of each, after any number of attempts', async () => {
       const scene = await given.scene({ schedule: ['200ms', '400ms'] })
       await scene.join(FAILS)
-      const forged = ['x-attempt', 'x-due-at', 'x-error', 'x-error', 'x-history', 'x-original-topic', 'x-failure-reason']
+      const forged = [
+        'x-attempt',
+        'x-due-at',
+        'x-error',
+        'x-error',
+        'x-history',
+        'x-original-topic',
+        'x-failure-reason',
+      ]
       await scene.produce([{ value: 'v', headers: forged.map((name) => [name, 'theirs'] as const) }])
       await scene.untilDone()
       for (const topic of [scene.retry('200ms'), scene.retry('400ms'), scene.dlq]) {
@@ -151,7 +214,11 @@ const bytes = (value: Bytes | undefined): Buffer | null => (value == null ? null
 
 /** What a copy must hold: null headers as empty, since kafkajs cannot write null. By name: between names no order is kept. */
 function wanted({ key, value, headers = [] }: WireRecord): unknown {
-  return { key: bytes(key), value: bytes(value), headers: grouped(headers.map(([name, one]) => [name, bytes(one) ?? Buffer.alloc(0)])) }
+  return {
+    key: bytes(key),
+    value: bytes(value),
+    headers: grouped(headers.map(([name, one]) => [name, bytes(one) ?? Buffer.alloc(0)])),
+  }
 }
 
 function content({ key, value, headers }: StoredRecord): unknown {
@@ -160,7 +227,10 @@ function content({ key, value, headers }: StoredRecord): unknown {
 
 function grouped(headers: readonly (readonly [string, Buffer | null])[]): [string, (string | null)[]][] {
   const names = [...new Set(headers.map(([name]) => name))].sort()
-  return names.map((name) => [name, headers.filter((one) => one[0] === name).map(([, value]) => value && value.toString('hex'))])
+  return names.map((name) => [
+    name,
+    headers.filter((one) => one[0] === name).map(([, value]) => value && value.toString('hex')),
+  ])
 }
 
 function byOrigin(records: readonly StoredRecord[]): Map<string, StoredRecord> {
@@ -183,4 +253,3 @@ function ownBytes({ headers }: Pick<StoredRecord, 'headers'>): number {
     .filter(([name]) => isOwnHeader(name))
     .reduce((sum, [name, value]) => sum + name.length + (value?.length ?? 0) + 4, 0)
 }
-

@@ -123,9 +123,16 @@ export function forgedPromises(given: Given): void {
     it('a forged replay starts at attempt 1 and ends like any other', async () => {
       const scene = await given.scene({ schedule: ['200ms'] })
       const member = await scene.join(FAILS)
-      const replays = [{ 'x-attempt': '1e9' }, { 'x-replay-count': '-1' }, { 'x-original-topic': 'payroll' }, { 'x-due-at': '9'.repeat(15) }]
+      const replays = [
+        { 'x-attempt': '1e9' },
+        { 'x-replay-count': '-1' },
+        { 'x-original-topic': 'payroll' },
+        { 'x-due-at': '9'.repeat(15) },
+      ]
       await scene.produce(
-        replays.map((headers, i) => record(scene, String(i), { ...COMPLETE, 'x-replayed-from-dlq': 'true', ...headers })),
+        replays.map((headers, i) =>
+          record(scene, String(i), { ...COMPLETE, 'x-replayed-from-dlq': 'true', ...headers }),
+        ),
       )
       await scene.untilDone()
       expect(scene.calls.map(({ attempt }) => attempt).sort()).toEqual([1, 1, 1, 1, 2, 2, 2, 2])
@@ -144,7 +151,9 @@ export function forgedPromises(given: Given): void {
       )
       await scene.untilDone()
       expect(scene.values()).toEqual(['billing-old', '{group}'])
-      expect(member.hooks.events('skipped').map(({ why, group }) => [why, group])).toEqual([['other-group', 'shipping']])
+      expect(member.hooks.events('skipped').map(({ why, group }) => [why, group])).toEqual([
+        ['other-group', 'shipping'],
+      ])
     })
 
     it('R19: two groups on one topic and the same retry topics: each handles only its own failures', async () => {
@@ -156,8 +165,16 @@ export function forgedPromises(given: Given): void {
       await given.stage().until(() => member.hooks.counts.skipped === 2, 'the other group has skipped both')
       const of = (index: number): [string | null, number][] =>
         one.calls.filter((call) => call.member === index).map(({ value, attempt }) => [value, attempt])
-      expect(of(1)).toEqual([['a', 1], ['b', 1]])
-      expect(of(0).sort()).toEqual([['a', 1], ['a', 2], ['b', 1], ['b', 2]])
+      expect(of(1)).toEqual([
+        ['a', 1],
+        ['b', 1],
+      ])
+      expect(of(0).sort()).toEqual([
+        ['a', 1],
+        ['a', 2],
+        ['b', 1],
+        ['b', 2],
+      ])
     })
 
     it.each([
@@ -166,7 +183,12 @@ export function forgedPromises(given: Given): void {
     ] as const)('thousands in a row that are passed over without a handler call: %s', async (_, where) => {
       const scene = await given.scene()
       const member = await scene.join()
-      const others = { ...COMPLETE, 'x-replayed-from-dlq': 'true', 'x-replay-for-group': 'shipping', 'x-consumer-group': 'shipping' }
+      const others = {
+        ...COMPLETE,
+        'x-replayed-from-dlq': 'true',
+        'x-replay-for-group': 'shipping',
+        'x-consumer-group': 'shipping',
+      }
       const foreign = where === 'main' ? others : { ...COMPLETE, 'x-original-topic': 'payroll' }
       const target = where === 'main' ? scene.topic : scene.retry('200ms')
       const records = Array.from({ length: 4_000 }, (_, n) => record(scene, `r${n}`, foreign))
@@ -179,7 +201,17 @@ export function forgedPromises(given: Given): void {
 
     it('whatever is thrown, the attempts are bounded and the consumer lives', async () => {
       const scene = await given.scene()
-      const thrown = [undefined, null, 'text', 42, Object.freeze({}), Object.create(null), new TypeError('a bug'), new RangeError('far'), new NonRetryableError('no')]
+      const thrown = [
+        undefined,
+        null,
+        'text',
+        42,
+        Object.freeze({}),
+        Object.create(null),
+        new TypeError('a bug'),
+        new RangeError('far'),
+        new NonRetryableError('no'),
+      ]
       const member = await scene.join(({ value }) => {
         if (value !== 'good') throw thrown[Number(value)]
       })

@@ -9,19 +9,25 @@ const FAILS = (): never => {
 /** P5: who fails or is slow delays only whom its ordering mode says. */
 export function othersPromises(given: Given): void {
   describe("P5 nobody waits for somebody else's failure", () => {
-    it.each(['partition', 'key', 'unordered'] as const)('R29, R37: a slow record and other partitions (%s)', async (ordering) => {
-      const scene = await given.scene({ partitions: 4 })
-      const slow = scene.gate()
-      await scene.join(({ value }) => value === 'slow' && slow.wait(), { ordering })
-      await scene.produce([{ key: 'k', value: 'slow' }, { key: 'k', value: 'behind' }])
-      for (const partition of [1, 2, 3]) await scene.produce([`on ${partition}`], partition)
-      await scene.untilCalls(3, ({ partition }) => partition > 0)
-      await scene.witness(1)
-      expect(slow.isOpen).toBe(false)
-      expect(scene.values().includes('behind')).toBe(ordering === 'unordered')
-      slow.open()
-      await scene.untilDone()
-    })
+    it.each(['partition', 'key', 'unordered'] as const)(
+      'R29, R37: a slow record and other partitions (%s)',
+      async (ordering) => {
+        const scene = await given.scene({ partitions: 4 })
+        const slow = scene.gate()
+        await scene.join(({ value }) => value === 'slow' && slow.wait(), { ordering })
+        await scene.produce([
+          { key: 'k', value: 'slow' },
+          { key: 'k', value: 'behind' },
+        ])
+        for (const partition of [1, 2, 3]) await scene.produce([`on ${partition}`], partition)
+        await scene.untilCalls(3, ({ partition }) => partition > 0)
+        await scene.witness(1)
+        expect(slow.isOpen).toBe(false)
+        expect(scene.values().includes('behind')).toBe(ordering === 'unordered')
+        slow.open()
+        await scene.untilDone()
+      },
+    )
 
     it('by key: a slow key delays its own records only', async () => {
       const scene = await given.scene()
@@ -37,7 +43,7 @@ export function othersPromises(given: Given): void {
 
     it('a failing record delays those behind it only until its copy stands', async () => {
       const scene = await given.scene()
-      await scene.join(({ value }) => value === 'bad' && FAILS(), { schedule: ['1h'] , topicSetup: 'create' })
+      await scene.join(({ value }) => value === 'bad' && FAILS(), { schedule: ['1h'], topicSetup: 'create' })
       await scene.produce(['bad', 'good'])
       await scene.untilCalls(2)
       await given.stage().until(async () => (await scene.committed()).get(0) === 2n, 'both are committed')
@@ -96,7 +102,11 @@ export function othersPromises(given: Given): void {
       const member = await scene.join(({ value }) => value === 'bad' && FAILS(), { concurrency: 1 })
       const fault = member.faults.publish('reject')
       await scene.produce(['bad', ...Array.from({ length: 20 }, () => 'behind')], 0)
-      for (const partition of [1, 2, 3]) await scene.produce(Array.from({ length: 20 }, (_, n) => `${partition}: ${n}`), partition)
+      for (const partition of [1, 2, 3])
+        await scene.produce(
+          Array.from({ length: 20 }, (_, n) => `${partition}: ${n}`),
+          partition,
+        )
       await scene.untilCalls(60, ({ partition }) => partition > 0)
       await scene.witness(1)
       expect((await scene.committed()).get(0)).toBe(0n)
@@ -124,13 +134,21 @@ export function othersPromises(given: Given): void {
       const scene = await given.scene({ partitions: 2 })
       const slow = scene.gate()
       const member = await scene.join(({ partition }) => partition === 0 && slow.wait(), { maxBufferedRecords: 10 })
-      await scene.produce(Array.from({ length: 50 }, (_, n) => `a${n}`), 0)
+      await scene.produce(
+        Array.from({ length: 50 }, (_, n) => `a${n}`),
+        0,
+      )
       await given.stage().until(() => member.hooks.events('lane').some(({ full }) => full), 'the lane is full')
-      await scene.produce(Array.from({ length: 50 }, (_, n) => `b${n}`), 1)
+      await scene.produce(
+        Array.from({ length: 50 }, (_, n) => `b${n}`),
+        1,
+      )
       await scene.untilCalls(50, ({ partition }) => partition === 1)
       slow.open()
       await scene.untilDone()
-      expect(scene.values().filter((value) => value?.startsWith('a'))).toEqual(Array.from({ length: 50 }, (_, n) => `a${n}`))
+      expect(scene.values().filter((value) => value?.startsWith('a'))).toEqual(
+        Array.from({ length: 50 }, (_, n) => `a${n}`),
+      )
     })
   })
 }

@@ -11,7 +11,10 @@ const FAILS = (): never => {
 const SEEDS = [11, 12, 13]
 
 /** The most of these calls that were under way at once. */
-function mostAtOnce(log: readonly (readonly [call: Call, step: 1 | -1])[], which: (call: Call) => string): Map<string, number> {
+function mostAtOnce(
+  log: readonly (readonly [call: Call, step: 1 | -1])[],
+  which: (call: Call) => string,
+): Map<string, number> {
   const now = new Map<string, number>()
   const most = new Map<string, number>()
   for (const [call, step] of log) {
@@ -78,43 +81,52 @@ export function orderPromises(given: Given): void {
       expect(Math.max(...mostAtOnce(first, ({ topic }) => topic).values())).toBe(4)
     })
 
-    it.each(['partition', 'key', 'unordered'])('R21: a retry comes after what followed it, and says where it stood (%s)', async (ordering) => {
-      const scene = await given.scene()
-      await scene.join(({ value, attempt }) => value === 'modified' && attempt === 1 && FAILS(), { ordering, concurrency: 1 })
-      await scene.produce(['created', 'modified', 'cancelled'].map((value) => ({ key: 'order 1', value })))
-      await scene.untilDone()
-      expect(scene.calls.map(({ value, offset, attempt }) => [value, offset, attempt])).toEqual([
-        ['created', '0', 1],
-        ['modified', '1', 1],
-        ['cancelled', '2', 1],
-        ['modified', '1', 2],
-      ])
-    })
+    it.each(['partition', 'key', 'unordered'])(
+      'R21: a retry comes after what followed it, and says where it stood (%s)',
+      async (ordering) => {
+        const scene = await given.scene()
+        await scene.join(({ value, attempt }) => value === 'modified' && attempt === 1 && FAILS(), {
+          ordering,
+          concurrency: 1,
+        })
+        await scene.produce(['created', 'modified', 'cancelled'].map((value) => ({ key: 'order 1', value })))
+        await scene.untilDone()
+        expect(scene.calls.map(({ value, offset, attempt }) => [value, offset, attempt])).toEqual([
+          ['created', '0', 1],
+          ['modified', '1', 1],
+          ['cancelled', '2', 1],
+          ['modified', '1', 2],
+        ])
+      },
+    )
 
-    it.each(['partition', 'key'])('pause and throw: the same record again, before what stands behind it (%s)', async (ordering) => {
-      const scene = await given.scene({ partitions: 2 })
-      let resume: (() => void) | undefined
-      const member = await scene.join(
-        ({ value, payload }) => {
-          if (value !== 'held' || resume) return
-          resume = payload.pause()
-          throw new Error('not now')
-        },
-        { ordering },
-      )
-      await scene.produce(['before', 'held', 'behind', 'last'].map((value) => ({ key: 'k', value })))
-      await scene.untilCalls(2)
-      await scene.witness(1)
-      expect(scene.values().filter((value) => value !== 'witness')).toEqual(['before', 'held'])
-      expect((await scene.committed()).get(0)).toBe(1n)
-      resume?.()
-      await scene.untilDone()
-      const calls = scene.calls.filter(({ partition }) => partition === 0)
-      expect(calls.map(({ value, attempt }) => [value, attempt])).toEqual(
-        ['before', 'held', 'held', 'behind', 'last'].map((value) => [value, 1]),
-      )
-      expect(member.hooks.counts.retried).toBe(0)
-    })
+    it.each(['partition', 'key'])(
+      'pause and throw: the same record again, before what stands behind it (%s)',
+      async (ordering) => {
+        const scene = await given.scene({ partitions: 2 })
+        let resume: (() => void) | undefined
+        const member = await scene.join(
+          ({ value, payload }) => {
+            if (value !== 'held' || resume) return
+            resume = payload.pause()
+            throw new Error('not now')
+          },
+          { ordering },
+        )
+        await scene.produce(['before', 'held', 'behind', 'last'].map((value) => ({ key: 'k', value })))
+        await scene.untilCalls(2)
+        await scene.witness(1)
+        expect(scene.values().filter((value) => value !== 'witness')).toEqual(['before', 'held'])
+        expect((await scene.committed()).get(0)).toBe(1n)
+        resume?.()
+        await scene.untilDone()
+        const calls = scene.calls.filter(({ partition }) => partition === 0)
+        expect(calls.map(({ value, attempt }) => [value, attempt])).toEqual(
+          ['before', 'held', 'held', 'behind', 'last'].map((value) => [value, 1]),
+        )
+        expect(member.hooks.counts.retried).toBe(0)
+      },
+    )
 
     it('partition: no key is too odd to keep its order (key mode)', async () => {
       const scene = await given.scene()

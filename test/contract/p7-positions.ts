@@ -7,7 +7,7 @@ const numbered = (from: number, to: number): string[] => Array.from({ length: to
 /** P7, the half about where a partition begins, and what is no longer there. */
 export function positionPromises(given: Given): void {
   describe('P7 rebalance-safe: positions', () => {
-    it('the log is cut below us: reported as gone, then mended', async () => {
+    it('rule 10: the log is cut below us: reported as gone, then mended', async () => {
       const scene = await given.scene()
       const gate = scene.gate()
       const member = await scene.join(({ offset }) => offset === '0' && gate.wait(), { maxBufferedRecords: 10 })
@@ -36,7 +36,7 @@ export function positionPromises(given: Given): void {
       expect(scene.values()).toEqual([...numbered(0, 10), ...numbered(15, 20)])
     })
 
-    it('partitions that are added are read from their beginning, also with startFrom latest', async () => {
+    it('rule 7: partitions that are added are read from their beginning, also with startFrom latest', async () => {
       const scene = await given.scene({ partitions: 2 })
       await scene.produce(['old'], 0)
       const options = { startFrom: 'latest' }
@@ -51,12 +51,14 @@ export function positionPromises(given: Given): void {
       expect(scene.values().sort()).toEqual(['new 2', 'new 3'])
     })
 
-    it('startFrom latest is fixed at the start: nobody home loses nothing', async () => {
+    it('rule 7: startFrom latest is fixed at the start: nobody home loses nothing', async () => {
       const scene = await given.scene({ partitions: 2 })
       for (const partition of [0, 1]) await scene.produce(['old', 'old'], partition)
       const options = { startFrom: 'latest' }
       const first = await scene.join(undefined, options)
-      await given.stage().until(async () => [...(await scene.committed()).values()].every((at) => at === 2n), 'the start is fixed')
+      await given
+        .stage()
+        .until(async () => [...(await scene.committed()).values()].every((at) => at === 2n), 'the start is fixed')
       await first.stop()
       for (const partition of [0, 1]) await scene.produce([`new ${partition}`], partition)
       await scene.join(undefined, options)
@@ -69,7 +71,9 @@ export function positionPromises(given: Given): void {
       await scene.produce(['old'], 0)
       const options = { startFrom: 'latest' }
       const first = await scene.join(undefined, options)
-      await given.stage().until(async () => [...(await scene.committed()).values()].every((at) => at >= 0n), 'the start is fixed')
+      await given
+        .stage()
+        .until(async () => [...(await scene.committed()).values()].every((at) => at >= 0n), 'the start is fixed')
       const joining = scene.join(undefined, options)
       for (const partition of [0, 1, 2, 3]) await scene.produce([`new ${partition}`], partition)
       const second = await joining
@@ -107,7 +111,7 @@ export function positionPromises(given: Given): void {
       expect(scene.calls.map(({ value, attempt }) => [value, attempt])).toEqual([['waiting', 2]])
     })
 
-    it('R63: members of one group that read different topics each get only their own', async () => {
+    it('rule 15 (R63): members of one group that read different topics each get only their own', async () => {
       const one = await given.scene({ partitions: 3 })
       const two = await given.scene({ partitions: 3, group: one.group })
       const [first, second] = [await one.join(), await two.join()]
@@ -126,7 +130,10 @@ export function positionPromises(given: Given): void {
         ...new Set(calls.filter((call) => call.member === member).map(({ topic }) => topic)),
       ]
       expect([topics(one.calls, 0), topics(two.calls, 0)]).toEqual([[one.topic], [two.topic]])
-      expect(new Set([...one.calls, ...two.calls].map(({ topic, partition, offset }) => `${topic}/${partition}@${offset}`)).size).toBe(30)
+      expect(
+        new Set([...one.calls, ...two.calls].map(({ topic, partition, offset }) => `${topic}/${partition}@${offset}`))
+          .size,
+      ).toBe(30)
     })
 
     it('R63: startFrom latest, and the leader of the group reads another topic', async () => {

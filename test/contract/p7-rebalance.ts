@@ -13,10 +13,13 @@ function expectMonotonic(seen: Map<number, bigint[]>): void {
   }
 }
 
-const places = (calls: readonly Call[]): string[] => calls.map(({ partition, offset }) => `${partition}@${offset}`).sort()
+const places = (calls: readonly Call[]): string[] =>
+  calls.map(({ partition, offset }) => `${partition}@${offset}`).sort()
 
 const all = (partitions: number, count: number): string[] =>
-  Array.from({ length: partitions }, (_, p) => Array.from({ length: count }, (_, n) => `${p}@${n}`)).flat().sort()
+  Array.from({ length: partitions }, (_, p) => Array.from({ length: count }, (_, n) => `${p}@${n}`))
+    .flat()
+    .sort()
 
 /** P7, the half about members that come and go. */
 export function rebalancePromises(given: Given): void {
@@ -33,7 +36,7 @@ export function rebalancePromises(given: Given): void {
   }
 
   describe('P7 rebalance-safe: members', () => {
-    it('a member joins while handlers run: what moves is dropped here and handled there, what stays goes on', async () => {
+    it('rule 5: a member joins while handlers run: what moves is dropped here and handled there, what stays goes on', async () => {
       const { scene, gate, first, act, watch } = await busy()
       const second = await scene.join(act)
       await scene.untilShared([first, second], 4)
@@ -52,7 +55,9 @@ export function rebalancePromises(given: Given): void {
       const rebalances = first.hooks.events('rebalanced').filter(({ tier }) => tier === 'main')
       expect(rebalances.at(-1)).toMatchObject({ kept: 2, removed: 2, dropped: 8 })
       expect(first.hooks.counts.reopened).toBe(0)
-      expect(first.faults.commits.filter(({ partition, offset }) => moved.includes(partition) && offset > 0n)).toEqual([])
+      expect(first.faults.commits.filter(({ partition, offset }) => moved.includes(partition) && offset > 0n)).toEqual(
+        [],
+      )
       expectMonotonic(await watch.stop())
       scene.expectNoStepBack()
     })
@@ -75,7 +80,7 @@ export function rebalancePromises(given: Given): void {
       expect(first.hooks.counts.crashed).toBe(0)
     })
 
-    it('R10: what is handled and not committed when a rebalance comes is committed first', async () => {
+    it('rule 13 (R10): what is handled and not committed when a rebalance comes is committed first', async () => {
       const scene = await given.scene({ partitions: 4 })
       const options = { commitInterval: '60s' }
       const first = await scene.join(undefined, options)
@@ -126,7 +131,8 @@ export function rebalancePromises(given: Given): void {
       }
       const first = await scene.join(act)
       for (const partition of [0, 1]) await scene.produce(['a', 'b'], partition)
-      const waiting = (): number => first.consumer.health().groups[1]?.partitions.reduce((sum, { held }) => sum + held, 0) ?? 0
+      const waiting = (): number =>
+        first.consumer.health().groups[1]?.partitions.reduce((sum, { held }) => sum + held, 0) ?? 0
       await given.stage().until(() => waiting() === 4, 'all four wait in memory')
       const second = await scene.join(act)
       await second.stop()
@@ -155,7 +161,7 @@ export function rebalancePromises(given: Given): void {
       expect(new Set(scene.values()).size).toBe(90)
     })
 
-    it('a record that comes again while its handler runs here joins that call', async () => {
+    it('rule 14: a record that comes again while its handler runs here joins that call', async () => {
       const scene = await given.scene()
       const gate = scene.gate()
       const first = await scene.join(({ member }) => member === 0 && gate.wait())

@@ -3,7 +3,13 @@
  * every commit. A scene ends with `close()`, which stops what it started and fails where something is left behind.
  */
 import { expect } from 'vitest'
-import { createResilientConsumer, memoryHooks, type ResilientConsumer, type HandlerContext, type EachMessage } from '../../src'
+import {
+  createResilientConsumer,
+  memoryHooks,
+  type ResilientConsumer,
+  type HandlerContext,
+  type EachMessage,
+} from '../../src'
 import { faultyClient, type Faults, type SeenCommit } from './faulty-client'
 import type { Gate, Stage, StoredRecord, WireRecord } from './stage'
 
@@ -58,10 +64,15 @@ export class Scene {
 
   static async open(stage: Stage, options: SceneOptions = {}): Promise<Scene> {
     const { partitions = 1, schedule = ['200ms'], retryPartitions = partitions, deadPartitions = partitions } = options
-    const scene = new Scene(stage, options.topic ?? stage.unique('orders'), options.group ?? stage.unique('billing'), schedule)
+    const scene = Scene.over(stage, options)
     const retries = [...new Set(schedule)].map((delay) => [scene.retry(delay), retryPartitions] as const)
     await stage.createTopics({ [scene.topic]: partitions, ...Object.fromEntries(retries), [scene.dlq]: deadPartitions })
     return scene
+  }
+
+  /** As `open`, on topics that are there already. */
+  static over(stage: Stage, { topic, group, schedule = ['200ms'] }: SceneOptions): Scene {
+    return new Scene(stage, topic ?? stage.unique('orders'), group ?? stage.unique('billing'), schedule)
   }
 
   get dlq(): string {
@@ -166,7 +177,10 @@ export class Scene {
   async untilDone(): Promise<void> {
     let lag = ''
     const isDone = async (): Promise<boolean> => {
-      const groups = [[this.group, this.topic], ...this.schedule.map((delay) => [this.retryGroup(delay), this.retry(delay)])]
+      const groups = [
+        [this.group, this.topic],
+        ...this.schedule.map((delay) => [this.retryGroup(delay), this.retry(delay)]),
+      ]
       for (const [group, topic] of groups as [string, string][]) {
         const [committed, ends] = [await this.stage.committed(group, topic), await this.stage.ends(topic)]
         for (const [partition, { high }] of ends) {
@@ -183,7 +197,8 @@ export class Scene {
     const found = (): number => this.calls.filter(which).length
     return this.stage.until(
       () => found() >= count,
-      () => `${count} handler calls: there were ${found()}: ${this.calls.map(({ value, attempt }) => `${value}#${attempt}`).join()}`,
+      () =>
+        `${count} handler calls: there were ${found()}: ${this.calls.map(({ value, attempt }) => `${value}#${attempt}`).join()}`,
     )
   }
 
@@ -231,7 +246,9 @@ export class Scene {
   untilShared(members: readonly Member[], partitions: number): Promise<void> {
     const shares = (): number[][] => members.map((member) => this.partitionsOf(member))
     const ready = (member: Member): boolean =>
-      member.consumer.health().groups.every((group) => group.partitions.every(({ state }) => state !== 'opening' && state !== 'verifying'))
+      member.consumer
+        .health()
+        .groups.every((group) => group.partitions.every(({ state }) => state !== 'opening' && state !== 'verifying'))
     return this.stage.until(
       () =>
         shares().flat().length === partitions &&
@@ -258,4 +275,5 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 export const headersNamed = (record: StoredRecord, name: string): (Buffer | null)[] =>
   record.headers.filter((header) => header[0] === name).map((header) => header[1])
 
-export const header = (record: StoredRecord, name: string): string | undefined => headersNamed(record, name)[0]?.toString()
+export const header = (record: StoredRecord, name: string): string | undefined =>
+  headersNamed(record, name)[0]?.toString()

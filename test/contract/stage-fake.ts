@@ -1,5 +1,4 @@
 /** The stage on the fake broker: time moves only here. */
-import type { KafkaClient } from '../../src/config'
 import { createFakeKafka } from '../../src/testing'
 import { gateWith, type Stage } from './stage'
 
@@ -16,7 +15,7 @@ export async function fakeStage(): Promise<Stage> {
   const stage: Stage = {
     kind: 'fake',
     now: () => clock.now(),
-    client: () => kafka.client() as unknown as KafkaClient,
+    client: () => kafka.client(),
     unique: (name) => `${name}-${++names}`,
     async createTopics(topics, config = {}) {
       for (const [name, partitions] of Object.entries(topics)) kafka.createTopic(name, { partitions, config })

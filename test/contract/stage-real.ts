@@ -12,7 +12,12 @@ const LOOK_EVERY = 25
 
 export async function realStage(brokers: string[]): Promise<Stage> {
   const client = (): Kafka =>
-    new Kafka({ clientId: 'contract', brokers, logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 8 } })
+    new Kafka({
+      clientId: 'contract',
+      brokers,
+      logLevel: logLevel.NOTHING,
+      retry: { initialRetryTime: 50, retries: 8 },
+    })
   const admin = client().admin()
   await admin.connect()
   const wires = new Map<string, Wire>()
@@ -54,7 +59,7 @@ export async function realStage(brokers: string[]): Promise<Stage> {
   return {
     kind: 'real',
     now: () => Date.now(),
-    client: () => client() as never,
+    client,
     unique: (name) => `${name}-${randomBytes(4).toString('hex')}`,
     async createTopics(topics, config = {}) {
       await admin.createTopics({
@@ -82,7 +87,7 @@ export async function realStage(brokers: string[]): Promise<Stage> {
       const all: StoredRecord[] = []
       for (const [partition, { low, high }] of await ends(topic)) {
         const wire = await leaderOf(topic, partition)
-        for (let from = low; from < high; ) {
+        for (let from = low; from < high;) {
           const { records, next } = await wire.fetch(topic, partition, from)
           all.push(...records)
           if (next <= from) break

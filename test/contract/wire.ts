@@ -153,7 +153,15 @@ function encodeBatch(records: readonly WireRecord[]): Buffer {
     return Buffer.concat([varint(record.length), record])
   })
   const [offset, attributes, noProducer] = [int32(records.length - 1), int16(0), [int64(-1n), int16(-1), int32(-1)]]
-  const body = Buffer.concat([attributes, offset, int64(first), int64(last), ...noProducer, int32(records.length), ...encoded])
+  const body = Buffer.concat([
+    attributes,
+    offset,
+    int64(first),
+    int64(last),
+    ...noProducer,
+    int32(records.length),
+    ...encoded,
+  ])
   const crc = Buffer.alloc(4)
   crc.writeUInt32BE(crc32c(body) >>> 0)
   const rest = Buffer.concat([int32(-1), Buffer.from([2]), crc, body])
