@@ -19,6 +19,8 @@ export class Attempt implements UnfinishedAttempt {
   /** Monotonic, ms. */
   startedAt = 0
   deadlineAt = 0
+  /** Whether the handler was called, and not only the decoder. */
+  called = false
   timedOut = false
   /** Pauses of the lane that the handler has asked for and not ended. */
   pauses = 0

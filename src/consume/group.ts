@@ -17,13 +17,12 @@ import type { Settings } from '../config'
 import type { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Assignment, Clock, Driver, FetchedBatch, GroupConsumer, TopicAdmin, TopicPartition } from '../ports'
-import { type Message, toRec } from '../record'
-import { openRetry } from '../route'
 import type { Tier, Topology } from '../topology'
 import { createCommitter, type Committer } from './committer'
+import { makeEntry, type Intake } from './intake'
 import { type Entry, Lane, type Unfinished, type UnfinishedAttempt } from './lane'
 import { openLanes } from './opening'
-import { placeOf, type Processor } from './process-record'
+import type { Processor } from './process-record'
 import { createTurns } from './turns'
 
 /** How long a batch may hold up the fetches of its broker while its lane has no room (or no position) yet, ms. */
@@ -34,8 +33,6 @@ const FETCH_WAIT_MS = 200
 const BATCHES_AT_ONCE = 8
 /** Settled records beyond the frontier are small; so many times the lane's share of records may pile up behind one. */
 const SPAN = 10
-/** What a record costs in memory beyond its bytes: objects of the client and of ours. Bytes; a rough figure. */
-const RECORD_OVERHEAD = 512
 const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
 /** The least time between two `lane` events of one lane that only say how deep it is, ms. */
@@ -56,6 +53,8 @@ export interface GroupOptions {
     released(lane: Lane, entry: Entry): void
     settled(lane: Lane, entry: Entry): void
     again(lane: Lane, entry: Entry): void
+    nextInPlace(lane: Lane, entry: Entry): Entry | undefined
+    now(): number
     laneChanged(lane: Lane): void
     stopping(): boolean
   }): Processor
@@ -74,6 +73,7 @@ export class Group {
   readonly #consumer: GroupConsumer
   readonly #committer: Committer
   readonly #turns: ReturnType<typeof createTurns<Lane>>
+  readonly #intake: Intake
   #epoch = 0
   #memberId: string | undefined
   #seq = 0
@@ -91,6 +91,7 @@ export class Group {
     const { settings, driver, clock, emitter, tier } = options
     this.tierName = tier?.name ?? 'main'
     this.#free = settings.concurrency
+    this.#intake = { ordering: settings.ordering, gated: tier !== undefined, topology: options.topology, emitter }
     this.#consumer = driver.consumer(
       {
         groupId: options.groupId,
@@ -139,6 +140,8 @@ export class Group {
       released: (lane, entry) => this.#released(lane, entry),
       settled: (lane, entry) => this.#settled(lane, entry),
       again: (lane, entry) => this.#released(lane, entry, true),
+      nextInPlace: (lane, entry) => this.#nextInPlace(lane, entry),
+      now: () => this.#turns.now(),
       laneChanged: (lane) => {
         this.#pump(lane)
         if (this.#stopping) this.options.progress()
@@ -379,7 +382,7 @@ export class Group {
     lane.position = next
     for (let i = 0; i <= last; i++) {
       const message = messages[i]!
-      const entry = this.#entry(lane, message, i === last ? next : undefined, now)
+      const entry = makeEntry(this.#intake, lane, message, this.#seq++, i === last ? next : undefined, now)
       lane.tracker.add(entry)
       if (entry.settled) {
         // Another group's: done with as soon as what stands before it is.
@@ -392,34 +395,6 @@ export class Group {
     }
     if (lane.dirty) this.#committer.poke()
     if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
-  }
-
-  #entry(lane: Lane, message: Message, tail: bigint | undefined, now: number): Entry {
-    const { ordering } = this.options.settings
-    const { key, value } = message
-    const entry = {
-      message,
-      offset: message.offset,
-      bytes: RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0),
-      seq: this.#seq++,
-      orderKey: ordering === 'partition' ? '' : ordering === 'key' && key !== null ? key.toString('latin1') : undefined,
-      dueAt: 0,
-      settled: false,
-      tail,
-      opened: undefined as Entry['opened'],
-    }
-    if (this.options.tier === undefined) return entry
-    const opened = openRetry(toRec(lane.topic, lane.partition, message), this.options.topology, now)
-    const { emitter } = this.options
-    if (opened.kind === 'skip') {
-      emitter.emit('skipped', { ...placeOf(lane, entry), why: 'other-group', group: opened.group })
-      entry.settled = true
-      return entry
-    }
-    if (opened.problems.length > 0) emitter.emit('envelope', { ...placeOf(lane, entry), problems: opened.problems })
-    entry.opened = opened
-    entry.dueAt = opened.kind === 'reject' ? 0 : (opened.dueAt ?? 0)
-    return entry
   }
 
   // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────
@@ -517,16 +492,34 @@ export class Group {
       this.#pump(next)
   }
 
+  /** The lane's next record for the place of one that has simply succeeded; undefined where the place was given back. */
+  #nextInPlace(lane: Lane, entry: Entry): Entry | undefined {
+    if (this.#turns.crowded || !this.#mayStart(lane) || this.#turns.isLong()) {
+      this.#released(lane, entry)
+      return undefined
+    }
+    lane.queue.release(entry)
+    const gated = this.options.tier !== undefined
+    const next = lane.queue.take(gated ? this.options.clock.now() : 0)
+    if (next !== undefined) return next
+    this.#free++
+    lane.running--
+    if (gated) this.#armDue(lane)
+    return undefined
+  }
+
   #settled(lane: Lane, entry: Entry): void {
     if (lane.closed) return
     lane.settle(entry)
     if (lane.dirty) this.#committer.poke()
-    if (lane.full && !this.#stopping && this.#hasRoom(lane)) {
-      lane.full = false
-      this.#consumer.resume(lane)
-      this.#reportLane(lane)
+    if ((lane.full || lane.awaited) && this.#hasRoom(lane)) {
+      lane.wake()
+      if (lane.full && !this.#stopping) {
+        lane.full = false
+        this.#consumer.resume(lane)
+        this.#reportLane(lane)
+      }
     }
-    if (this.#hasRoom(lane)) lane.wake()
     if (lane.held === 0 && lane.reportedHeld > 0) this.#reportLane(lane)
   }
 

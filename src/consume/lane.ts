@@ -25,6 +25,8 @@ export interface Entry extends Tracked, Waiting {
   readonly bytes: number
   /** What the headers of a retry say; on the main topic they are read only when the record fails. */
   readonly opened: Handled | Rejected | undefined
+  /** On the main topic: whether a replay may have set its headers, so that they are to be looked at. */
+  readonly replayed: boolean
 }
 
 /** What a lane sees of an attempt that outlived the lane before. */
@@ -123,6 +125,10 @@ export class Lane implements TopicPartition {
   /** Resolves when something changes that a batch may wait for. */
   changed(): Promise<void> {
     return new Promise((resolve) => this.#waiters.push(resolve))
+  }
+
+  get awaited(): boolean {
+    return this.#waiters.length > 0
   }
 
   wake(): void {

@@ -5,7 +5,6 @@
 import { describeError, type Classifier } from '../classify'
 import type { Settings } from '../config'
 import type { Outbox, SendResult } from '../deliver'
-import { HEADER } from '../envelope'
 import { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Clock, Random } from '../ports'
@@ -50,6 +49,10 @@ export interface ProcessorOptions {
   readonly settled: (lane: Lane, entry: Entry) => void
   /** In place of `released`: the record is to be handled once more, by this lane, before what waits behind its key. */
   readonly again: (lane: Lane, entry: Entry) => void
+  /** In place of `released`: the lane's next record takes over the handler's place; undefined where it is given back. */
+  readonly nextInPlace: (lane: Lane, entry: Entry) => Entry | undefined
+  /** About the present time, monotonic, ms. */
+  readonly now: () => number
   /** Something changed that decides whether the lane may start records. */
   readonly laneChanged: (lane: Lane) => void
   readonly stopping: () => boolean
@@ -80,6 +83,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
     logger: settings.logger,
     frameName: options.frameName,
     ended,
+    succeeded,
+    now: options.now,
     pauseChanged: options.laneChanged,
     stopping: options.stopping,
   })
@@ -93,41 +98,41 @@ export function createProcessor(options: ProcessorOptions): Processor {
     } else if (entry.opened?.kind === 'reject') {
       const { opened } = entry
       carryOn(lane, entry, () => reject(lane, entry, opened))
-    } else if (entry.opened === undefined && isForAnotherGroup(lane, entry)) {
+    } else if (entry.replayed && isForAnotherGroup(lane, entry)) {
       options.settled(lane, entry)
       options.released(lane, entry)
-    } else if (decoder === undefined) runner.start(lane, entry, undefined)
-    else decodeThenStart(decoder, lane, entry)
+    } else runner.start(lane, entry, decoder && decode(decoder, lane, entry))
+  }
+
+  /** Whether nothing has to be looked at before the handler is called. */
+  function isPlain(lane: Lane, entry: Entry): boolean {
+    return decoder === undefined && lane.unfinished === undefined && !entry.replayed && entry.opened?.kind !== 'reject'
+  }
+
+  function succeeded({ lane, entry }: Attempt): Entry | undefined {
+    options.settled(lane, entry)
+    const next = options.nextInPlace(lane, entry)
+    if (next === undefined || isPlain(lane, next)) return next
+    start(lane, next)
+    return undefined
   }
 
   /** On a main topic our headers count only where a replay set them. */
   function isForAnotherGroup(lane: Lane, entry: Entry): boolean {
-    const { headers } = entry.message
-    if (headers?.[HEADER.replayed] === undefined) return false
     const opened = openMain(toRec(lane.topic, lane.partition, entry.message), topology)
     if (opened.kind !== 'skip') return false
     emitter.emit('skipped', { ...placeOf(lane, entry), why: 'other-group', group: opened.group })
     return true
   }
 
-  function decodeThenStart(decode: Decoder, lane: Lane, entry: Entry): void {
+  function decode(decoder: Decoder, lane: Lane, entry: Entry): ReturnType<Decoder> {
     const { message, opened } = entry
-    const result = decode(message.value, {
+    return decoder(message.value, {
       topic: opened?.original.topic ?? lane.topic,
       partition: opened?.original.partition ?? lane.partition,
       key: message.key,
       headers: (message.headers ?? {}) as HandlerMessage['headers'],
     })
-    const go = (decoded: Awaited<typeof result>): void => {
-      if (decoded.ok) {
-        runner.start(lane, entry, decoded.value)
-        return
-      }
-      const judged = { error: decoded.error, timedOut: false, latenessMs: latenessOf(entry) }
-      carryOn(lane, entry, () => failed(lane, entry, judged))
-    }
-    if ('then' in result) void result.then(go)
-    else go(result)
   }
 
   function ended(attempt: Attempt, outcome: Outcome): void {
@@ -147,7 +152,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     else if (outcome.kind === 'ok') {
       const { sends } = attempt
       if (sends !== undefined) {
-        carryOn(lane, entry, () => publishStaged(lane, entry, sends, attempt))
+        carryOn(lane, entry, () => publishStaged(lane, entry, sends))
         return
       }
       options.settled(lane, entry)
@@ -175,18 +180,18 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /** What the handler gave to ctx.send() must stand before its record is done with. */
-  async function publishStaged(lane: Lane, entry: Entry, sends: OutgoingMessage[], attempt: Attempt): Promise<void> {
+  async function publishStaged(lane: Lane, entry: Entry, sends: OutgoingMessage[]): Promise<void> {
     let ready: Outgoing[]
     try {
       ready = await Promise.all(sends.map(async (message, i) => toOutgoing(message, entry, lane, i)))
     } catch (error) {
-      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) }, attempt)
+      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) })
       return
     }
     const results = await Promise.all(ready.map((record) => outbox.send(record, troubleOf(lane))))
     if (results.includes('too-large')) {
       const error = new RetrylineError('RETRYLINE_PUBLISH', 'a record given to ctx.send() is too large for its topic')
-      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) }, attempt)
+      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) })
     } else if (!results.includes('closed')) settleIfOpen(lane, entry)
   }
 
@@ -206,9 +211,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const rec = toRec(lane.topic, lane.partition, entry.message)
     const opened = (entry.opened as Handled | undefined) ?? (openMain(rec, topology) as Handled)
     const context = classifyContext(lane, entry, opened.attempt, topology.maxAttempts)
-    const verdict = judged.timedOut
-      ? ({ kind: 'retry', because: 'the handler did not settle in time', known: true } as const)
-      : classifier(judged.error, context)
+    const verdict = classifier(judged.error, context)
     const now = clock.now()
     const { main, firstFailedAt } = opened
     const route = {
@@ -222,7 +225,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       random,
     }
     const decision = decideRoute(route)
-    if (attempt && emitter.active.attempt) {
+    if (attempt?.called && emitter.active.attempt) {
       emitter.emit('attempt', {
         ...attemptFields(attempt, clock),
         outcome: judged.timedOut ? 'timeout' : decision.kind,

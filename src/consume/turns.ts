@@ -10,6 +10,10 @@ export interface Turns<L> {
   wait(lane: L): void
   /** The lane that has waited longest, which is taken off the list. */
   next(): L | undefined
+  /** About the present time, monotonic, ms: at most LOOK_EVERY starts of one turn of the loop old. */
+  now(): number
+  /** Whether somebody waits for a handler place. */
+  readonly crowded: boolean
   /** Counts one start; whether the event loop has been kept busy for too long. */
   isLong(): boolean
   /** Pumps the lane in a macrotask of its own. */
@@ -22,6 +26,8 @@ export function createTurns<L>(clock: Clock, pump: (lane: L) => void): Turns<L> 
   const postponed = new Set<L>()
   let starts = 0
   let since = -1
+  let time = -1
+  let long = false
   let armed = false
 
   function arm(): void {
@@ -29,8 +35,9 @@ export function createTurns<L>(clock: Clock, pump: (lane: L) => void): Turns<L> 
     armed = true
     clock.soon(() => {
       armed = false
-      since = -1
+      since = time = -1
       starts = 0
+      long = false
       const lanes = [...postponed]
       postponed.clear()
       for (const lane of lanes) pump(lane)
@@ -38,6 +45,16 @@ export function createTurns<L>(clock: Clock, pump: (lane: L) => void): Turns<L> 
   }
 
   return {
+    now() {
+      if (time < 0) {
+        time = clock.monotonic()
+        arm()
+      }
+      return time
+    },
+    get crowded() {
+      return waiting.size > 0
+    },
     wait(lane) {
       waiting.add(lane)
     },
@@ -49,15 +66,13 @@ export function createTurns<L>(clock: Clock, pump: (lane: L) => void): Turns<L> 
       return undefined
     },
     isLong() {
-      if (++starts % LOOK_EVERY !== 0) return false
-      const now = clock.monotonic()
-      if (since < 0) {
-        since = now
-        // Notices the turn of the loop: from there the count begins anew.
-        arm()
-        return false
-      }
-      return now - since > LONG_MS
+      if (long || ++starts % LOOK_EVERY !== 0) return long
+      time = clock.monotonic()
+      if (since >= 0) return (long = time - since > LONG_MS)
+      since = time
+      // Notices the turn of the loop: from there the count begins anew.
+      arm()
+      return false
     },
     later(lane) {
       postponed.add(lane)

@@ -25,8 +25,9 @@ export class Watchdog {
     return list
   }
 
-  add(attempt: Attempt): void {
-    attempt.startedAt = this.clock.monotonic()
+  /** `now` is monotonic and may be a little old: what a late look costs is a time-out that comes as much later. */
+  add(attempt: Attempt, now: number): void {
+    attempt.startedAt = now
     attempt.deadlineAt = attempt.startedAt + this.timeoutMs
     attempt.previous = this.#last
     if (this.#last) this.#last.next = attempt

@@ -33,6 +33,8 @@ function setUp(handler: Handler, { immediate = { tries: 0, delayMs: 0 } }: Given
     logger: silentLogger,
     frameName: 'retryline-handler-1',
     ended: (attempt, outcome) => ended.push({ attempt, outcome }),
+    succeeded: (attempt) => void ended.push({ attempt, outcome: { kind: 'ok' } }),
+    now: () => clock.monotonic(),
     pauseChanged: (lane) => pauses.push(lane.handlerPauses),
     stopping: () => stopping,
   })
@@ -183,6 +185,8 @@ describe('what the handler sees', () => {
       emitter: recorder(clock).emitter,
       logger,
       frameName: 'frame',
+      succeeded: () => undefined,
+      now: () => 0,
       ended: () => undefined,
       pauseChanged: () => undefined,
       stopping: () => false,

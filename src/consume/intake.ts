@@ -1,0 +1,77 @@
+/** A fetched message as what stands in a lane: its size, its order, and on a retry topic what its headers say. */
+import type { Settings } from '../config'
+import { HEADER } from '../envelope'
+import type { Emitter } from '../observe'
+import { type HeaderValue, type Message, toRec } from '../record'
+import { openRetry } from '../route'
+import type { Topology } from '../topology'
+import type { Entry, Lane } from './lane'
+
+/** What a record costs in memory beyond its bytes: objects of the client and of ours. Bytes; a rough figure. */
+const RECORD_OVERHEAD = 512
+
+export interface Intake {
+  readonly ordering: Settings['ordering']
+  /** Whether the lane is one of a retry topic. */
+  readonly gated: boolean
+  readonly topology: Topology
+  readonly emitter: Emitter
+}
+
+/** An entry that is settled already is another group's record, to be passed over. `now`: ms since the epoch. */
+export function makeEntry(
+  intake: Intake,
+  lane: Lane,
+  message: Message,
+  seq: number,
+  tail: bigint | undefined,
+  now: number,
+): Entry {
+  const { key, value, headers } = message
+  let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
+  let replayed = false
+  for (const name in headers) {
+    bytes += name.length + sizeOfHeader(headers[name])
+    if (name === HEADER.replayed) replayed = !intake.gated
+  }
+  const entry = {
+    message,
+    offset: message.offset,
+    bytes,
+    seq,
+    orderKey: orderKey(intake.ordering, key),
+    dueAt: 0,
+    settled: false,
+    tail,
+    opened: undefined as Entry['opened'],
+    replayed,
+  }
+  return intake.gated ? openEntry(intake, lane, entry, now) : entry
+}
+
+function orderKey(ordering: Settings['ordering'], key: Buffer | null): string | undefined {
+  if (ordering === 'partition') return ''
+  return ordering === 'key' && key !== null ? key.toString('latin1') : undefined
+}
+
+type Open<T> = { -readonly [K in keyof T]: T[K] }
+
+function openEntry({ topology, emitter }: Intake, lane: Lane, entry: Open<Entry>, now: number): Entry {
+  const { tier, topic, partition } = lane
+  const at = { tier, topic, partition, offset: entry.offset }
+  const opened = openRetry(toRec(topic, partition, entry.message), topology, now)
+  if (opened.kind === 'skip') {
+    emitter.emit('skipped', { ...at, why: 'other-group', group: opened.group })
+    entry.settled = true
+    return entry
+  }
+  if (opened.problems.length > 0) emitter.emit('envelope', { ...at, problems: opened.problems })
+  entry.opened = opened
+  entry.dueAt = opened.kind === 'reject' ? 0 : (opened.dueAt ?? 0)
+  return entry
+}
+
+function sizeOfHeader(value: HeaderValue): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + sizeOfHeader(one), 0)
+  return value?.length ?? 0
+}
