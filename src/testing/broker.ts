@@ -52,6 +52,7 @@ export class FakeBroker {
   readonly faults: Faults
   private readonly lines = new Set<() => void>()
   private readonly polls = new Set<StandingPoll>()
+  private readonly clients = new Set<() => void>()
   private isDown = false
 
   constructor(
@@ -75,6 +76,13 @@ export class FakeBroker {
     this.coordinator.stop()
     for (const poll of [...this.polls]) poll.cut()
     for (const cut of [...this.lines]) cut()
+    for (const lost of [...this.clients]) lost()
+  }
+
+  /** A client's connection: told when it breaks, also while nothing is under way on it. */
+  onBreak(lost: () => void): () => void {
+    this.clients.add(lost)
+    return () => void this.clients.delete(lost)
   }
 
   comeUp(): void {

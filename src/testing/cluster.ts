@@ -45,6 +45,7 @@ export interface ClientContext {
 export class Cluster implements FakeCluster {
   targetTopics = new Set<string>()
   private connected = false
+  private hangUp: () => void = () => undefined
   private metadata: Map<string, PartitionMetadata[]> | undefined
   private expireAt: number | undefined
   private readonly retrier: Retrier
@@ -81,6 +82,7 @@ export class Cluster implements FakeCluster {
       await this.broker.clock.turn()
       if (!this.broker.up) throw connectionRefused()
       this.connected = true
+      this.hangUp = this.broker.onBreak(() => this.connectionLost())
     } finally {
       work.done()
     }
@@ -91,7 +93,7 @@ export class Cluster implements FakeCluster {
     const pending = [...this.pending]
     for (const hangUp of [...this.polls]) hangUp()
     await Promise.allSettled(pending)
-    this.connected = false
+    this.connectionLost()
     this.metadata = undefined
   }
 
@@ -118,6 +120,7 @@ export class Cluster implements FakeCluster {
   }
 
   connectionLost(): void {
+    this.hangUp()
     this.connected = false
     this.expireAt = undefined
   }

@@ -16,7 +16,7 @@ import {
 } from './errors'
 import type { ProtocolErrorType } from './error-codes'
 import { Instrumentation, PRODUCER_EVENTS, type On } from './events'
-import { partitionFits, type Fault } from './faults'
+import { isProtocolError, partitionFits, type Fault } from './faults'
 import { encodeBytes, encodeHeaders } from './headers'
 import { sizeOfBatch, type NewRecord } from './log'
 import { silentKafkaLogger } from './logger'
@@ -99,6 +99,8 @@ export function createFakeProducer(context: ClientContext, config: FakeProducerC
   /** At the broker: each partition for itself; the client is told of the first that failed. */
   function store(batches: readonly PartitionBatch[], acks: number, fault: Fault | undefined): RecordMetadata[] {
     const { topics } = context.broker
+    // A connection that breaks takes the whole request with it; an error of Kafka's is of single partitions.
+    if (fault?.do === 'fail' && !isProtocolError(fault.error)) throw context.broker.errorOf(fault.error)
     let failed: Error | undefined
     const answers: RecordMetadata[] = []
     for (const { topic, partition, records } of batches) {

@@ -89,8 +89,12 @@ function fits(where: RequestFilter, about: RequestAbout): boolean {
   )
 }
 
+export const isProtocolError = (error: FaultError): error is ProtocolErrorType =>
+  typeof error === 'string' && Object.hasOwn(PROTOCOL_ERRORS, error)
+
 function checked(error: FaultError): FaultError {
-  if (typeof error !== 'string' || error in PROTOCOL_ERRORS || error.startsWith('CONNECTION_')) return error
+  const connection = error === 'CONNECTION_CLOSED' || error === 'CONNECTION_REFUSED'
+  if (typeof error !== 'string' || connection || isProtocolError(error)) return error
   throw new RetrylineError(
     'RETRYLINE_TESTING',
     `fail('${String(error)}'): not a protocol error that the fake knows; give one of ` +
