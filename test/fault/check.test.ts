@@ -66,6 +66,9 @@ describe('the checker finds', () => {
     const twice = [call({ at: 1, ends: 2 }), call({ at: 300, ends: 301 })]
     expect(found([...twice, rebalance('A', 100, 0)]).unexplained).toBe(1)
     expect(found([...twice, rebalance('A', 100, 1)]).unexplained).toBe(0)
+    const crash: Line = { what: 'crashed', worker: 'A', pid: 'A'.charCodeAt(0), at: 100, tier: 'main' }
+    expect(found([...twice, [crash]]).unexplained).toBe(0)
+    expect(found([...twice, [{ ...crash, tier: '300ms' }]]).unexplained).toBe(1)
   })
 
   it('a copy more than there were failures', () => {

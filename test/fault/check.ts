@@ -154,14 +154,14 @@ function diedUnder(evidence: Evidence, { begin, end }: Call): boolean {
 function takenAway(evidence: Evidence, happenings: readonly Happening[], { begin, end }: Call, again: Begin): boolean {
   const tier = tierOf(begin.source)
   return happenings.some(
-    ({ what, tier: where, worker, pid, at, removed = 0 }) =>
+    ({ what, tier: where, pid, at, removed = 0 }) =>
       (what === 'rebalanced' || what === 'crashed') &&
       where === tier &&
       at >= begin.at &&
       at <= again.at + SLACK &&
       (end === undefined || end.at >= at - uncommitted(evidence)) &&
       // The same process may have it again only where it had lost it in between.
-      (again.pid !== begin.pid || (worker === begin.worker && pid === begin.pid && removed > 0)),
+      (again.pid !== begin.pid || (pid === begin.pid && (removed > 0 || what === 'crashed'))),
   )
 }
 
