@@ -17,7 +17,7 @@ import type { Settings } from '../config'
 import type { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Assignment, Clock, Driver, FetchedBatch, GroupConsumer, TopicAdmin, TopicPartition } from '../ports'
-import type { Tier, Topology } from '../topology'
+import { tierGroupId, type Tier, type Topology } from '../topology'
 import { createCommitter, type Committer } from './committer'
 import { makeEntry, type Intake } from './intake'
 import { type Entry, Lane, type Unfinished, type UnfinishedAttempt } from './lane'
@@ -261,6 +261,10 @@ export class Group {
         emitter,
         groupId: this.groupId,
         startFrom: tier === undefined ? settings.startFrom : 'earliest',
+        formerGroups:
+          tier === undefined
+            ? []
+            : [...this.options.topology.formerGroupIds].map((group) => tierGroupId(group, tier.delayMs)),
         epoch: () => this.#epoch,
         stopped: () => this.#stopping,
         ready: () => this.#consumer.running,

@@ -34,6 +34,8 @@ export interface OpeningOptions {
   readonly emitter: Emitter
   readonly groupId: string
   readonly startFrom: 'earliest' | 'latest' | number
+  /** Groups whose records this one takes over: where it has no offset of its own, it begins where they had come to. */
+  readonly formerGroups: readonly string[]
   /** The assignment that is current; an answer for another one is thrown away. */
   readonly epoch: () => number
   readonly stopped: () => boolean
@@ -88,11 +90,15 @@ async function openSome(
     if (options.startFrom === 'earliest' || !isNewGroup) {
       const ranges = await options.admin.ranges(topic)
       if (stale()) return []
+      const former = await formerOffsets(options, topic)
+      if (stale()) return []
       const lows = new Map(ranges.map(({ partition, low }) => [partition, low]))
       for (const lane of fresh) {
         const low = lows.get(lane.partition) ?? 0n
-        if (known.get(lane.partition)?.offset === RESET) tellReset(options, lane, low)
-        begin(options, lane, low)
+        const reset = known.get(lane.partition)?.offset === RESET
+        if (reset) tellReset(options, lane, low)
+        const taken = reset ? low : (former.get(lane.partition) ?? low)
+        begin(options, lane, taken > low ? taken : low)
       }
     } else {
       const decides = fresh.some(({ partition }) => partition === 0)
@@ -138,6 +144,18 @@ function begin(options: OpeningOptions, lane: Lane, position: bigint): void {
   lane.dirty = true
   if (lane.state === 'opening') options.open(lane, position, undefined)
   else options.goOn(lane)
+}
+
+/** The least offset that the groups of before have come to, by partition: what stands below was settled by all of them. */
+async function formerOffsets({ admin, formerGroups }: OpeningOptions, topic: string): Promise<Map<number, bigint>> {
+  const least = new Map<number, bigint>()
+  for (const group of formerGroups) {
+    for (const { partition, offset } of await admin.committed(group, [topic])) {
+      const before = least.get(partition)
+      if (offset >= 0n && (before === undefined || offset < before)) least.set(partition, offset)
+    }
+  }
+  return least
 }
 
 async function decideForAll(options: OpeningOptions, topic: string, stale: () => boolean): Promise<void> {

@@ -43,7 +43,7 @@ const BROKERS = '--bootstrap-server "$KAFKA_BROKERS"'
 /** A topic as we would make it; its replication is the broker's default. */
 export function wantedTopic(role: TopicRole, around: Surroundings): NewTopic {
   const { mainPartitions, mainSettings, headerBudgetBytes } = around
-  const delay = role.tier?.delayMs ?? 0
+  const delay = Math.ceil((role.tier?.delayMs ?? 0) * (1 + around.jitter))
   const retention = role.role === 'dead-letter' ? DEAD_LETTER_RETENTION : Math.max(2 * delay, delay + RETRY_ROOM)
   const largest = mainSettings?.maxMessageBytes
   return {

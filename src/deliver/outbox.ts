@@ -61,6 +61,8 @@ interface Copy {
   readonly done: (result: SendResult) => void
   readonly onTrouble: ((troubled: boolean) => void) | undefined
   troubled: boolean
+  /** It was refused as too large as it is: its producer may have compressed it, and limits are about what is sent. */
+  compressed: boolean
 }
 
 export function createOutbox(options: OutboxOptions): Outbox {
@@ -79,7 +81,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
         pending--
         resolve(result)
       }
-      const copy: Copy = { record, bytes: sizeOf(record), done, onTrouble, troubled: false }
+      const copy: Copy = { record, bytes: sizeOf(record), done, onTrouble, troubled: false, compressed: false }
       let shelf = shelves.get(record.topic)
       if (!shelf) shelves.set(record.topic, (shelf = { queue: [], busy: false }))
       shelf.queue.push(copy)
@@ -116,7 +118,12 @@ export function createOutbox(options: OutboxOptions): Outbox {
     const startedAt = clock.monotonic()
     let missing = copies
     try {
-      const answer = await withTimeout(publisher.publish(copies.map(({ record }) => record)))
+      const answer = await withTimeout(
+        publisher.publish(
+          copies.map(({ record }) => record),
+          copies.some(({ compressed }) => compressed),
+        ),
+      )
       const refused = new Set(answer.filter(({ errorCode }) => errorCode !== 0).map(placeOf))
       const acknowledged = new Set(answer.map(placeOf).filter((place) => !refused.has(place)))
       const through = copies.filter(({ record }) => acknowledged.has(placeOf(record)))
@@ -150,6 +157,10 @@ export function createOutbox(options: OutboxOptions): Outbox {
   async function splitOrRefuse(copies: Copy[], tries: number): Promise<Copy[]> {
     const [only] = copies
     if (copies.length === 1) {
+      if (!only!.compressed) {
+        only!.compressed = true
+        return attempt(copies, tries)
+      }
       finish(only!, 'too-large')
       return []
     }

@@ -102,7 +102,7 @@ export interface Acknowledgement extends TopicPartition {
 export interface Publisher {
   connect(): Promise<void>
   /** Waits for all in-sync replicas. Resolves with one entry for each topic-partition that the broker acknowledged. */
-  publish(records: readonly Outgoing[]): Promise<readonly Acknowledgement[]>
+  publish(records: readonly Outgoing[], compress?: boolean): Promise<readonly Acknowledgement[]>
   /** Gives up the connection, so that the next publish starts on a new one. */
   reset(): Promise<void>
   disconnect(): Promise<void>

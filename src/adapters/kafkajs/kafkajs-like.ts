@@ -90,6 +90,7 @@ export interface ProducerLike {
   sendBatch(batch: {
     acks?: number
     timeout?: number
+    compression?: number
     topicMessages?: {
       topic: string
       messages: {

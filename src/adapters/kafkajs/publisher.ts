@@ -5,6 +5,8 @@ import type { KafkaJsLike, ProducerLike } from './kafkajs-like'
 
 /** Few and short inner retries: the outer ones are ours, with a growing delay and a line in the log for each. */
 const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3 }
+/** kafkajs's number for the one codec that it brings itself. */
+const GZIP = 1
 /** How long the broker may wait for its replicas, ms (kafkajs's own default). */
 const BROKER_TIMEOUT = 30_000
 
@@ -64,9 +66,14 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
     async connect() {
       await connected()
     },
-    async publish(records) {
+    async publish(records, compress = false) {
       const ready = await connected()
-      const answer = await ready.sendBatch({ acks: -1, timeout: BROKER_TIMEOUT, topicMessages: byTopic(records) })
+      const answer = await ready.sendBatch({
+        acks: -1,
+        timeout: BROKER_TIMEOUT,
+        ...(compress && { compression: GZIP }),
+        topicMessages: byTopic(records),
+      })
       return answer.map(({ topicName, partition, errorCode }): Acknowledgement => ({
         topic: topicName,
         partition,

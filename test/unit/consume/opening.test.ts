@@ -7,13 +7,16 @@ import { hold, isSettled, lane, recorder } from './given'
 
 interface Given {
   startFrom?: 'earliest' | 'latest' | number
+  /** What groups of before have committed of `orders/0`. */
+  former?: Record<string, bigint>
   /** What the group has committed, by `topic/partition`. */
   committed?: Record<string, bigint>
   /** [low, high] by partition, for each topic. */
   logs?: Record<string, [bigint, bigint][]>
 }
 
-function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 100n]] } }: Given) {
+function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 100n]] }, former = {} }: Given) {
+  const formerGroups = Object.keys(former)
   const clock = createTestClock()
   const { emitter, of } = recorder(clock)
   const calls: string[] = []
@@ -30,7 +33,8 @@ function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 
     if (error !== undefined) throw error
   }
   const admin = {
-    async committed(_group: string, topics: readonly string[]) {
+    async committed(group: string, topics: readonly string[]) {
+      if (group in former) return [{ topic: 'orders', partition: 0, offset: former[group]!, metadata: null }]
       await called('committed')
       return topics.flatMap((topic) =>
         (logs[topic] ?? []).map((_, partition) => ({
@@ -59,6 +63,7 @@ function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 
         emitter,
         groupId: 'billing',
         startFrom,
+        formerGroups,
         epoch: () => epoch,
         stopped: () => stopped,
         ready: () => ready,
@@ -119,6 +124,21 @@ describe('rule 7: where a lane begins', () => {
       await open([lane()])
       expect(done).toEqual(['open orders/0 at 7, committed 7'])
       expect(calls).toEqual(['committed'])
+    }
+  })
+
+  test('groups of before: at the least that they had come to, but not before the first offset that is still there', async () => {
+    const cases: [Record<string, bigint>, number][] = [
+      [{ old: 40n }, 40],
+      [{ old: 40n, older: 12n }, 12],
+      [{ old: 40n, never: -1n }, 40],
+      [{ old: 2n }, 5],
+      [{ never: -1n }, 5],
+    ]
+    for (const [former, at] of cases) {
+      const { open, done } = setUp({ former, logs: { orders: [[5n, 100n]] } })
+      await open([lane()])
+      expect(done).toEqual([`open orders/0 at ${at}, committed nothing`])
     }
   })
 

@@ -20,7 +20,9 @@ const acknowledge = (records: readonly Outgoing[]): Acknowledgement[] => {
   return [...places.values()].map((place) => ({ ...place, errorCode: 0 }))
 }
 
-function setUp(publish: (records: readonly Outgoing[], nth: number) => Answer = acknowledge) {
+type Publish = (records: readonly Outgoing[], nth: number, compress: boolean) => Answer
+
+function setUp(publish: Publish = acknowledge) {
   const clock = createTestClock()
   const { emitter, of } = recorder(clock)
   const requests: (readonly Outgoing[])[] = []
@@ -35,9 +37,9 @@ function setUp(publish: (records: readonly Outgoing[], nth: number) => Answer = 
         resets++
         if (resetFails) throw new Error('it does not end')
       },
-      async publish(records) {
+      async publish(records, compress = false) {
         requests.push(records)
-        return publish(records, requests.length)
+        return publish(records, requests.length, compress)
       },
     },
     clock,
@@ -310,6 +312,24 @@ describe('too large', () => {
       }),
       { numRuns: 50 },
     )
+  })
+
+  test('what is too large by itself is sent compressed before it is given up: its producer may have done so too', async () => {
+    const seen: [number, boolean][] = []
+    const { clock, outbox, of } = setUp((records, _, compress) => {
+      seen.push([records.length, compress])
+      return compress ? acknowledge(records) : limited(100)(records)
+    })
+    const sent = Promise.all([outbox.send(copy(0, { value: Buffer.alloc(120) })), outbox.send(copy(1))])
+    await clock.settle()
+    expect(await sent).toEqual(['acknowledged', 'acknowledged'])
+    expect(seen).toEqual([
+      [2, false],
+      [1, false],
+      [1, true],
+      [1, false],
+    ])
+    expect(of('publishFailed')).toEqual([])
   })
 
   test('a part that fails for another reason is tried again', async () => {
