@@ -32,7 +32,7 @@ export type ErrorCode =
 export class RetrylineError extends Error {
   readonly code: ErrorCode
   /** One line for each thing that is wrong: field, value and mend. Empty where the message says it all. */
-  readonly problems: readonly string[];
+  readonly problems: readonly string[]
   readonly [BRAND] = true
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown; problems?: readonly string[] }) {

@@ -32,6 +32,7 @@ export type {
   OutgoingMessage,
   Source,
 } from './record'
+export { silentLogger } from './ports'
 export type { Logger } from './ports'
 export { exponential, fixed } from './topology'
 export type { Backoff, Duration, Schedule } from './topology'

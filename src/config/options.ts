@@ -89,8 +89,8 @@ export interface ResilientConsumerOptions<
    */
   readonly shutdownTimeout?: Duration
   /**
-   * How long to wait for one acknowledgement of copies before they are sent again. The default, `'3m'`, is what
-   * kafkajs itself may need: 6 tries of 30 s each. A shorter one gives up on requests that may still succeed: the cost
+   * How long to wait for one acknowledgement of copies before they are sent again. The default, `'3m'`, is more than
+   * kafkajs itself needs to give up: 4 tries of 30 s each. A shorter one gives up on requests that may still succeed: the cost
    * is a copy that stands twice, never one that is lost. 1 s to 1 h.
    */
   readonly publishTimeout?: Duration

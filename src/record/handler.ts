@@ -86,8 +86,8 @@ export interface HandlerContext<V = unknown> {
   /** The consumer's logger, with the record's place in its fields. */
   readonly logger: HandlerLogger
   /**
-   * Stages records; they are published when this record settles (in the same transaction in exactly-once mode), and
-   * dropped where the attempt fails.
+   * Stages records; they are published, acknowledged by all in-sync replicas, before this record counts as done,
+   * and dropped where the attempt fails.
    */
   send(messages: OutgoingMessage | readonly OutgoingMessage[]): void
 }
