@@ -23,9 +23,9 @@ import { GRACE_MS } from './run-attempt'
 /** How many groups join at once: each is a connection and a join, and a process may have many tiers. */
 const JOINS_AT_ONCE = 8
 /** How long the last commits may take once everything else is done, ms. */
-const LAST_COMMITS_MS = 5_000
+const LAST_COMMITS_MS = 3_000
 /** How long a stop that has used up its time still waits for the clients to leave in the foreground, ms. */
-const LAST_GOODBYE_MS = 5_000
+const LAST_GOODBYE_MS = 2_000
 
 export interface StopOptions {
   /** In place of `shutdownTimeout`, for this stop. */
