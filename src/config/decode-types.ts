@@ -11,7 +11,7 @@ export interface DecodeInfo {
 
 /**
  * Turns the bytes of a value into what the handler finds in `ctx.value`. Called for tombstones too, with `null`. What
- * it throws sends the record to the dead letter topic as `undecodable`, unless it is a `RetryableError` (a schema
- * registry that is down, say).
+ * it throws is judged like any error: what the table retries (a `RetryableError`, ECONNREFUSED because a schema
+ * registry is down) is retried, anything else goes to the dead letter topic as `undecodable`.
  */
 export type Decode<V = unknown> = (value: Buffer | null, info: DecodeInfo) => V | Promise<V>

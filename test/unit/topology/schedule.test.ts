@@ -40,7 +40,6 @@ describe('a list of delays', () => {
   })
 
   it('refuses holes', () => {
-     
     expect(problems(['1m', , '1h'])).toHaveLength(1)
   })
 })
