@@ -32,7 +32,9 @@ describe('bytes that members exchange', () => {
   })
 
   it('are those of kafkajs: assignments', () => {
-    const shares = fc.dictionary(fc.string({ minLength: 1 }), fc.array(fc.nat(2 ** 31 - 1), { maxLength: 4 }))
+    // kafkajs reads a topic named __proto__ into the prototype; nobody has one.
+    const name = fc.string({ minLength: 1 }).filter((one) => one !== '__proto__')
+    const shares = fc.dictionary(name, fc.array(fc.nat(2 ** 31 - 1), { maxLength: 4 }))
     fc.assert(
       fc.property(fc.nat(9), shares, data, (version, share, userData) => {
         const assignment = { ...share }
@@ -93,7 +95,8 @@ describe('the size of a batch', () => {
 
   it('is what kafkajs puts on the wire', async () => {
     const bytes = fc.option(fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array)))
-    const headers = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.uint8Array({ maxLength: 200 }), { maxKeys: 3 })
+    const name = fc.string({ unit: 'grapheme' }).filter((one) => one !== '__proto__')
+    const headers = fc.dictionary(name, fc.uint8Array({ maxLength: 200 }), { maxKeys: 3 })
     const record = fc.record({ key: bytes, value: bytes, headers, age: fc.nat(10 ** 7) })
     await fc.assert(
       fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 90 }), async (records) => {
