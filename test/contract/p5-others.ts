@@ -99,7 +99,14 @@ export function othersPromises(given: Given): void {
 
     it('a copy that cannot be published holds its own partition, and neither others nor the free places', async () => {
       const scene = await given.scene({ partitions: 4 })
-      const member = await scene.join(({ value }) => value === 'bad' && FAILS(), { concurrency: 1 })
+      const member = await scene.join(
+        async ({ value }) => {
+          // Not at once, so that lanes come to wait for the one place.
+          await given.stage().takes(1)
+          if (value === 'bad') FAILS()
+        },
+        { concurrency: 1 },
+      )
       const fault = member.faults.publish('reject')
       await scene.produce(['bad', ...Array.from({ length: 20 }, () => 'behind')], 0)
       for (const partition of [1, 2, 3])
