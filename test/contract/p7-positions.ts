@@ -36,6 +36,29 @@ export function positionPromises(given: Given): void {
       expect(scene.values()).toEqual([...numbered(0, 10), ...numbered(15, 20)])
     })
 
+    it('rule 7: a reset by the client on a cut log is no new group: startFrom latest does not jump over what is left', async () => {
+      const scene = await given.scene()
+      const [stuck, others] = [scene.gate(), scene.gate()]
+      const options = { startFrom: 'latest', maxBufferedRecords: 10, ordering: 'unordered', concurrency: 2 }
+      const act = ({ member, offset }: Call): unknown => member === 0 && (offset === '0' ? stuck : others).wait()
+      const first = await scene.join(act, options)
+      await given.stage().until(async () => (await scene.committed()).get(0) === 0n, 'the start is fixed')
+      await scene.produce(numbered(0, 30))
+      await given.stage().until(() => first.hooks.events('lane').some(({ full }) => full), 'the lane is full')
+      await scene.produce(numbered(30, 60))
+      await given.stage().deleteRecords(scene.topic, 0, 45n)
+      others.open()
+      await given.stage().until(async () => first.hooks.counts.gone === 1, 'the cut is noticed')
+      // The client has written its reset, and the process dies before the frontier has moved past it.
+      expect((await scene.committed()).get(0)).toBe(-2n)
+      await given.stage().during(first.faults.kill())
+      await scene.produce(numbered(60, 61))
+      await scene.join(undefined, options)
+      await scene.untilDone()
+      const second = scene.calls.filter(({ member }) => member === 1).map(({ value }) => value)
+      expect(second.sort()).toEqual(numbered(45, 61))
+    })
+
     it('rule 7: partitions that are added are read from their beginning, also with startFrom latest', async () => {
       const scene = await given.scene({ partitions: 2 })
       await scene.produce(['old'], 0)
