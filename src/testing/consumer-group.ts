@@ -1,67 +1,48 @@
 /**
- * A consumer's membership in its group, and its fetches: kafkajs's ConsumerGroup.
+ * A consumer in its group, and its fetches: kafkajs's ConsumerGroup.
  *
- * outside -> joining -> syncing -> member of a generation (GROUP_JOIN) -> fetching, committing -> rebalancing, expired
- * or stale metadata -> joining again ... -> left. Each sync replaces the assignment and the offset manager; pauses and
- * seeks stay. A crash throws this object away, and a restart makes a new one.
+ * made -> connected -> joins and syncs (GROUP_JOIN) -> fetches: seeks, looks up positions, polls -> a rebalance, an
+ * expired session or stale metadata -> joins again ... -> left. Each sync replaces the assignment and the offset
+ * manager; pauses and seeks stay. A crash throws this object away, and a restart makes a new one.
  *
  * Must never happen: a poll that sleeps through news (a rebalance, a resume, a stop), since virtual time does not wake
  * it as kafkajs's wait does; a session that runs while its member polls.
  */
 import { Batch } from './batch'
-import type { Cluster } from './cluster'
 import {
   isRebalancing,
   KafkaJSError,
-  KafkaJSNonRetriableError,
   KafkaJSOffsetOutOfRange,
   KafkaJSStaleTopicMetadataAssignment,
   nameOf,
   typeOf,
 } from './errors'
-import { CONSUMER_EVENTS, type Instrumentation } from './events'
-import { decodeAssignment } from './member-protocol'
+import { CONSUMER_EVENTS } from './events'
+import { Membership, type MembershipSettings } from './membership'
 import { OffsetManager, type CommitSettings } from './offset-manager'
 import { openPoll, type FetchPartition } from './poll'
 import { createRetrier, type Retrier, type RetryOptions } from './retrier'
 import { SubscriptionState } from './subscription-state'
-import type { Assigner, TopicOffsets, TopicPartitions, TopicSelection } from './types'
+import type { TopicOffsets, TopicPartitions, TopicSelection } from './types'
 
-const { GROUP_JOIN, HEARTBEAT, CONNECT, COMMIT_OFFSETS, RECEIVED_UNSUBSCRIBED_TOPICS } = CONSUMER_EVENTS
+const { GROUP_JOIN, CONNECT, COMMIT_OFFSETS } = CONSUMER_EVENTS
 
 /** Errors of a fetch that mean: what I know of the topics is old. */
 const STALE_METADATA = ['LEADER_NOT_AVAILABLE', 'NOT_LEADER_FOR_PARTITION', 'UNKNOWN_TOPIC_OR_PARTITION']
 
-export interface GroupSettings extends CommitSettings {
-  readonly cluster: Cluster
-  readonly events: Instrumentation
-  readonly groupId: string
-  readonly topics: readonly string[]
-  readonly assigners: readonly Assigner[]
+export interface GroupSettings extends MembershipSettings, CommitSettings {
   readonly retry: RetryOptions
-  readonly sessionTimeout: number
-  readonly rebalanceTimeout: number
   readonly maxBytesPerPartition: number
   readonly maxBytes: number
-  readonly minBytes: number
   readonly maxWaitTime: number
 }
 
 export class ConsumerGroup {
-  memberId: string | null = null
-  private generationId = -1
-  private leaderId = ''
-  private groupProtocol = ''
-  private members: { memberId: string; memberMetadata: Buffer }[] = []
+  private readonly membership: Membership
   private offsets: OffsetManager | undefined
   private readonly subscription = new SubscriptionState()
   private readonly seeks = new Map<string, { topic: string; partition: number; offset: string }>()
-  private knownPartitions: Map<string, number[]> | undefined
   private readonly retrier: Retrier
-  private lastRequest: number
-  private beating: Promise<void> | undefined
-  /** The broker has something that only a heartbeat tells. */
-  private news = false
   private crash: Error | undefined
   private readonly sleepers = new Set<() => void>()
   private wakeups = 0
@@ -72,11 +53,20 @@ export class ConsumerGroup {
     // What makes a join try again passes at once in virtual time: waiting would only make tests move the clock.
     const { slowPolls } = settings.cluster.context
     this.retrier = createRetrier(this.clock, settings.retry, slowPolls ? undefined : () => this.clock.turn())
-    this.lastRequest = this.clock.now()
+    this.membership = new Membership(settings, () => this.nudgePoll())
   }
 
   get groupId(): string {
     return this.settings.groupId
+  }
+
+  get memberId(): string | null {
+    return this.membership.memberId
+  }
+
+  /** The broker does not know it any more: the next join is that of a new member. */
+  forgetMember(): void {
+    this.membership.memberId = null
   }
 
   async connect(): Promise<void> {
@@ -89,24 +79,25 @@ export class ConsumerGroup {
 
   async joinAndSync(): Promise<void> {
     const start = this.clock.now()
+    const { membership } = this
     await this.retrier(async (bail) => {
       try {
-        await this.join()
-        await this.sync()
+        await membership.join()
+        this.adopt(await membership.sync())
         const assignment = this.subscription.assigned().map(({ topic, partitions }) => [topic, partitions] as const)
         this.settings.events.emit(GROUP_JOIN, {
           groupId: this.groupId,
-          memberId: this.memberId,
-          leaderId: this.leaderId,
-          isLeader: this.isLeader(),
+          memberId: membership.memberId,
+          leaderId: membership.leaderId,
+          isLeader: membership.isLeader,
           memberAssignment: Object.fromEntries(assignment),
-          groupProtocol: this.groupProtocol,
+          groupProtocol: membership.groupProtocol,
           duration: this.clock.now() - start,
         })
       } catch (e) {
         if (isRebalancing(e)) throw new KafkaJSError(e as Error)
         if (typeOf(e) === 'UNKNOWN_MEMBER_ID') {
-          this.memberId = null
+          this.forgetMember()
           throw new KafkaJSError(e as Error)
         }
         bail(e)
@@ -114,24 +105,16 @@ export class ConsumerGroup {
     })
   }
 
-  /** Leaves while it still can; a group that it cannot reach will miss it at the end of its session. */
-  async leave(): Promise<void> {
-    const { memberId, groupId } = this
-    if (!memberId) return
-    await this.settings.cluster.send(
-      { kind: 'leave', api: 'LeaveGroup', label: `leave of ${groupId}`, group: groupId },
-      () => this.coordinator.leave(groupId, memberId),
-    )
-    this.memberId = null
+  leave(): Promise<void> {
+    return this.membership.leave()
   }
 
   dispose(): void {
     this.stopWatching()
   }
 
-  async heartbeat(interval: number): Promise<void> {
-    this.beating ??= this.beat(interval).finally(() => (this.beating = undefined))
-    return this.beating
+  heartbeat(interval: number): Promise<void> {
+    return this.membership.heartbeat(interval)
   }
 
   async fetch(): Promise<Batch[]> {
@@ -231,112 +214,17 @@ export class ConsumerGroup {
     return this.settings.cluster.broker.clock
   }
 
-  private get coordinator() {
-    return this.settings.cluster.broker.coordinator
-  }
-
   private get manager(): OffsetManager {
     if (this.offsets === undefined) throw new TypeError("Cannot read properties of null (reading 'resolveOffset')")
     return this.offsets
   }
 
-  private isLeader(): boolean {
-    return this.leaderId !== '' && this.memberId === this.leaderId
-  }
-
-  private async join(): Promise<void> {
-    const { cluster, groupId, assigners, sessionTimeout, rebalanceTimeout, topics } = this.settings
-    const protocols = assigners.map((assigner) => assigner.protocol({ topics: [...topics] }))
-    const answer = await cluster.send(
-      {
-        kind: 'join',
-        api: 'JoinGroup',
-        label: `join of ${groupId}`,
-        group: groupId,
-        topics: topics.map((topic) => ({ topic })),
-        timeout: rebalanceTimeout + 5000,
-      },
-      () =>
-        this.coordinator.join({
-          groupId,
-          memberId: this.memberId ?? '',
-          clientId: cluster.context.clientId,
-          sessionTimeout,
-          rebalanceTimeout,
-          protocols,
-          nudge: () => {
-            this.news = true
-            this.nudgePoll()
-          },
-        }),
-    )
-    this.news = false
-    this.generationId = answer.generationId
-    this.leaderId = answer.leaderId
-    this.memberId = answer.memberId
-    this.members = answer.members
-    this.groupProtocol = answer.groupProtocol
-  }
-
-  private async sync(): Promise<void> {
-    const { cluster, groupId, assigners, topics, events } = this.settings
-    const { generationId, groupProtocol } = this
-    const memberId = this.memberId ?? ''
-    const assignments = new Map<string, Buffer>()
-    if (this.isLeader()) {
-      const assigner = assigners.find(({ name }) => name === groupProtocol)
-      if (assigner === undefined) {
-        throw new KafkaJSNonRetriableError(
-          `Unsupported partition assigner "${groupProtocol}", the assigner wasn't found in the assigners list`,
-        )
-      }
-      await cluster.refreshMetadata()
-      const shares = await assigner.assign({ members: this.members, topics: [...topics] })
-      for (const share of shares) assignments.set(share.memberId, share.memberAssignment)
-    }
-    this.knownPartitions = this.partitionsPerTopic()
-    const bytes = await cluster.send(
-      { kind: 'sync', api: 'SyncGroup', label: `sync of ${groupId}`, group: groupId },
-      () => this.coordinator.sync(groupId, generationId, memberId, assignments),
-    )
-    const decoded = decodeAssignment(bytes)?.assignment ?? {}
-    const assignedTopics = Object.keys(decoded)
-    const topicsNotSubscribed = assignedTopics.filter((topic) => !topics.includes(topic))
-    if (topicsNotSubscribed.length > 0) {
-      events.emit(RECEIVED_UNSUBSCRIBED_TOPICS, {
-        groupId,
-        generationId,
-        memberId,
-        assignedTopics,
-        topicsSubscribed: topics,
-        topicsNotSubscribed,
-      })
-    }
-    const mine = assignedTopics
-      .filter((topic) => topics.includes(topic))
-      .map((topic) => ({ topic, partitions: decoded[topic] ?? [] }))
-    const known = this.knownPartitions
-    if (mine.some(({ topic, partitions }) => partitions.some((id) => !known.get(topic)?.includes(id)))) {
-      await cluster.refreshMetadata()
-      this.knownPartitions = this.partitionsPerTopic()
-    }
-    this.subscription.assign(mine)
-    this.offsets = new OffsetManager(cluster, { groupId, generationId, memberId }, mine, this.settings, (payload) =>
+  private adopt(assignment: TopicPartitions[]): void {
+    const { cluster, events } = this.settings
+    this.subscription.assign(assignment)
+    this.offsets = new OffsetManager(cluster, this.membership.identity, assignment, this.settings, (payload) =>
       events.emit(COMMIT_OFFSETS, payload),
     )
-  }
-
-  private async beat(interval: number): Promise<void> {
-    const { memberId, groupId, generationId } = this
-    if (!memberId || (!this.news && this.clock.now() < this.lastRequest + interval)) return
-    const payload = { groupId, memberId, groupGenerationId: generationId }
-    this.news = false
-    await this.settings.cluster.send(
-      { kind: 'heartbeat', api: 'Heartbeat', label: `heartbeat of ${groupId}`, group: groupId },
-      () => this.coordinator.heartbeat(groupId, generationId, memberId),
-    )
-    this.settings.events.emit(HEARTBEAT, payload)
-    this.lastRequest = this.clock.now()
   }
 
   /** With kafkajs's own slow polls asked for, nothing but data and time ends a poll. */
@@ -386,7 +274,7 @@ export class ConsumerGroup {
   private async idle(since: number): Promise<never[]> {
     const { slowPolls } = this.settings.cluster.context
     if (slowPolls) {
-      const stop = this.stopsSession()
+      const stop = this.membership.stopsSession()
       await this.clock.wait(this.settings.maxWaitTime)
       stop()
       return []
@@ -402,16 +290,15 @@ export class ConsumerGroup {
 
   /** Registers a poll; calls `wake` (later, never inside this call) if something has happened since. */
   private sleep(wake: () => void, since: number): () => void {
-    const resumeSession = this.stopsSession()
+    const resumeSession = this.membership.stopsSession()
     let ended = false
     const wakeOnce = (): void => {
       if (!ended) wake()
     }
     this.sleepers.add(wakeOnce)
     const { cluster } = this.settings
-    const { slowPolls } = cluster.context
     const hungUp = cluster.onPoll(() => this.nudgePoll())
-    if (this.wakeups !== since || (this.news && !slowPolls)) this.clock.soon(wakeOnce)
+    if (this.wakeups !== since || this.membership.news) this.clock.soon(wakeOnce)
     return () => {
       if (ended) return
       ended = true
@@ -419,14 +306,6 @@ export class ConsumerGroup {
       this.sleepers.delete(wakeOnce)
       resumeSession()
     }
-  }
-
-  /** A polling member heartbeats all the time, whatever the clock does meanwhile. */
-  private stopsSession(): () => void {
-    const { memberId, groupId } = this
-    if (!memberId) return () => undefined
-    this.coordinator.polling(groupId, memberId, true)
-    return () => this.coordinator.polling(groupId, memberId, false)
   }
 
   private async recoverFromFetch(e: unknown): Promise<void> {
@@ -447,20 +326,11 @@ export class ConsumerGroup {
     }
   }
 
-  private partitionsPerTopic(): Map<string, number[]> {
-    return new Map(
-      this.settings.topics.map((topic) => [
-        topic,
-        this.settings.cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId),
-      ]),
-    )
-  }
-
   private checkForStaleAssignment(): void {
-    if (this.knownPartitions === undefined) return
-    for (const [topic, partitions] of this.partitionsPerTopic()) {
-      const known = this.knownPartitions.get(topic)
-      const unknown = partitions.filter((partition) => !known?.includes(partition))
+    const { knownPartitions: known } = this.membership
+    if (known === undefined) return
+    for (const [topic, partitions] of this.membership.partitionsPerTopic()) {
+      const unknown = partitions.filter((partition) => !known.get(topic)?.includes(partition))
       if (unknown.length > 0) throw new KafkaJSStaleTopicMetadataAssignment('Topic has been updated', topic, unknown)
     }
   }

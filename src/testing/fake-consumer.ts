@@ -95,7 +95,7 @@ export function createFakeConsumer(
 ): FakeConsumer {
   const { groupId, metadataMaxAge = 300_000, partitionAssigners = [roundRobin] } = config
   const { sessionTimeout = 30_000, rebalanceTimeout = 60_000, heartbeatInterval = 3000 } = config
-  const { maxBytesPerPartition = 1_048_576, minBytes = 1, maxBytes = 10_485_760, maxWaitTimeInMs = 5000 } = config
+  const { maxBytesPerPartition = 1_048_576, maxBytes = 10_485_760, maxWaitTimeInMs = 5000 } = config
   const retry = { ...context.retry, ...(config.retry ?? { retries: 5 }) }
   if (!groupId) throw refuse('Consumer groupId must be a non-empty string.')
 
@@ -160,7 +160,6 @@ export function createFakeConsumer(
         sessionTimeout,
         rebalanceTimeout,
         maxBytesPerPartition,
-        minBytes,
         maxBytes,
         maxWaitTime: maxWaitTimeInMs,
         autoCommit,

@@ -106,7 +106,7 @@ export class Runner {
           return
         }
         if (typeOf(e) === 'UNKNOWN_MEMBER_ID') {
-          group.memberId = null
+          group.forgetMember()
           await group.joinAndSync()
           return
         }
