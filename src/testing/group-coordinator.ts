@@ -10,114 +10,15 @@
  * Must never happen: two answers to one join; a commit accepted under a generation that is over; a partition given to
  * a member of the generation before.
  */
-import type { Timer } from '../ports'
 import type { InnerClock } from './clock'
 import { codeOf, protocolError, type DeleteGroupsResult } from './errors'
 import type { ProtocolErrorType } from './error-codes'
+import { GroupOffsets, type ByTopic, type CommitRecord, type CommitTopic } from './group-offsets'
+import { elect, sameProtocols, speaksTheSame } from './group-protocols'
+import type { Group, GroupView, JoinAnswer, JoinRequest, Member } from './group-types'
 import type { TopicStore } from './topics'
 
-export type GroupState = 'Empty' | 'PreparingRebalance' | 'CompletingRebalance' | 'Stable' | 'Dead'
-
-export interface Protocol {
-  readonly name: string
-  readonly metadata: Buffer
-}
-
-export interface JoinRequest {
-  readonly groupId: string
-  readonly memberId: string
-  readonly clientId: string
-  readonly sessionTimeout: number
-  readonly rebalanceTimeout: number
-  readonly protocols: readonly Protocol[]
-  /** The broker has news that this member would learn at its next heartbeat. */
-  readonly nudge: () => void
-}
-
-export interface JoinAnswer {
-  readonly generationId: number
-  readonly groupProtocol: string
-  readonly leaderId: string
-  readonly memberId: string
-  readonly members: { memberId: string; memberMetadata: Buffer }[]
-}
-
-export interface CommittedOffset {
-  readonly offset: bigint
-  readonly metadata: string
-}
-
-/** One commit as the broker took it, for tests that look at the order of commits. */
-export interface CommitRecord extends CommittedOffset {
-  readonly topic: string
-  readonly partition: number
-  readonly memberId: string
-  readonly generationId: number
-  readonly at: number
-}
-
-export interface CommitPartition {
-  readonly partition: number
-  readonly offset: bigint
-  readonly metadata: string | null
-}
-
-export interface CommitTopic {
-  readonly topic: string
-  readonly partitions: readonly CommitPartition[]
-}
-
-export interface MemberView {
-  readonly memberId: string
-  readonly clientId: string
-  readonly isLeader: boolean
-  /** Raw, as the protocol carries them. */
-  readonly metadata: Buffer
-  readonly assignment: Buffer
-}
-
-export interface GroupView {
-  readonly groupId: string
-  readonly state: GroupState
-  readonly generationId: number
-  readonly protocol: string
-  readonly members: readonly MemberView[]
-}
-
-interface Waiter<T> {
-  resolve(value: T): void
-  reject(error: Error): void
-}
-
-interface Member {
-  readonly id: string
-  readonly clientId: string
-  protocols: readonly Protocol[]
-  sessionTimeout: number
-  rebalanceTimeout: number
-  assignment: Buffer
-  nudge: () => void
-  join: Waiter<JoinAnswer> | undefined
-  sync: Waiter<Buffer> | undefined
-  session: Timer | undefined
-  polling: boolean
-}
-
-interface Group {
-  readonly id: string
-  state: GroupState
-  generation: number
-  protocol: string
-  leader: string | undefined
-  readonly members: Map<string, Member>
-  readonly offsets: Map<string, Map<number, CommittedOffset>>
-  readonly history: CommitRecord[]
-  timer: Timer | undefined
-}
-
 const NOTHING = Buffer.alloc(0)
-/** The broker's `offset.metadata.max.bytes`, which counts characters. */
-const LONGEST_METADATA = 4096
 /** `group.min.session.timeout.ms` and `group.max.session.timeout.ms`. */
 const SESSION_RANGE = [6000, 1_800_000] as const
 
@@ -136,7 +37,7 @@ export class GroupCoordinator {
       throw protocolError('INVALID_SESSION_TIMEOUT')
     }
     const group = this.groupOf(request.groupId)
-    if (!this.speaksTheSame(group, request)) throw protocolError('INCONSISTENT_GROUP_PROTOCOL')
+    if (!speaksTheSame(group, request)) throw protocolError('INCONSISTENT_GROUP_PROTOCOL')
     const known = request.memberId === '' ? this.enrol(group, request) : group.members.get(request.memberId)
     if (known === undefined) throw protocolError('UNKNOWN_MEMBER_ID')
     const changed = request.memberId === '' || !sameProtocols(known.protocols, request.protocols)
@@ -202,39 +103,19 @@ export class GroupCoordinator {
       throw protocolError('UNKNOWN_MEMBER_ID')
     }
     if (group.state === 'CompletingRebalance') throw protocolError('REBALANCE_IN_PROGRESS')
-    const refused: ProtocolErrorType[] = []
-    for (const { topic, partitions } of topics) {
-      for (const { partition, offset, metadata } of partitions) {
-        if (this.topics.partition(topic, partition) === undefined) refused.push('UNKNOWN_TOPIC_OR_PARTITION')
-        else if ((metadata?.length ?? 0) > LONGEST_METADATA) refused.push('OFFSET_METADATA_TOO_LARGE')
-        else {
-          const stored = { offset, metadata: metadata ?? '' }
-          const ofTopic = group.offsets.get(topic) ?? new Map<number, CommittedOffset>()
-          group.offsets.set(topic, ofTopic.set(partition, stored))
-          group.history.push({
-            ...stored,
-            topic,
-            partition,
-            memberId,
-            generationId: generation,
-            at: this.clock.now(),
-          })
-        }
-      }
-    }
-    return refused
+    return group.offsets.commit(this.topics, topics, { memberId, generationId: generation, at: this.clock.now() })
   }
 
-  offsetsOf(groupId: string): ReadonlyMap<string, ReadonlyMap<number, CommittedOffset>> {
-    return this.groups.get(groupId)?.offsets ?? new Map<string, Map<number, CommittedOffset>>()
+  offsetsOf(groupId: string): ByTopic {
+    return this.groups.get(groupId)?.offsets.all ?? new Map()
   }
 
   history(groupId: string): readonly CommitRecord[] {
-    return this.groups.get(groupId)?.history ?? []
+    return this.groups.get(groupId)?.offsets.history ?? []
   }
 
   forgetTopic(topic: string): void {
-    for (const group of this.groups.values()) group.offsets.delete(topic)
+    for (const group of this.groups.values()) group.offsets.forgetTopic(topic)
   }
 
   deleteGroup(groupId: string): DeleteGroupsResult {
@@ -332,8 +213,7 @@ export class GroupCoordinator {
       protocol: '',
       leader: undefined,
       members: new Map(),
-      offsets: new Map(),
-      history: [],
+      offsets: new GroupOffsets(),
       timer: undefined,
     }
     this.groups.set(id, group)
@@ -367,11 +247,6 @@ export class GroupCoordinator {
     group.members.set(id, member)
     group.leader ??= id
     return member
-  }
-
-  private speaksTheSame(group: Group, request: JoinRequest): boolean {
-    const others = [...group.members.values()].filter(({ id }) => id !== request.memberId)
-    return request.protocols.some(({ name }) => others.every((member) => member.protocols.some((p) => p.name === name)))
   }
 
   private prepare(group: Group): void {
@@ -419,7 +294,7 @@ export class GroupCoordinator {
     }
     if (group.leader === undefined || !group.members.has(group.leader)) group.leader = first
     group.state = 'CompletingRebalance'
-    group.protocol = this.elect(group)
+    group.protocol = elect(group)
     for (const member of group.members.values()) {
       const join = member.join
       member.join = undefined
@@ -427,17 +302,6 @@ export class GroupCoordinator {
       this.runSession(member, group)
       join?.resolve(this.answerTo(group, member))
     }
-  }
-
-  /** Each member votes for the first of its protocols that all members speak. */
-  private elect(group: Group): string {
-    const members = [...group.members.values()]
-    const votes = new Map<string, number>()
-    for (const { protocols } of members) {
-      const vote = protocols.find(({ name }) => members.every((m) => m.protocols.some((p) => p.name === name)))
-      if (vote !== undefined) votes.set(vote.name, (votes.get(vote.name) ?? 0) + 1)
-    }
-    return [...votes].sort((a, b) => b[1] - a[1])[0]?.[0] ?? ''
   }
 
   private answerTo(group: Group, member: Member): JoinAnswer {
@@ -481,10 +345,4 @@ export class GroupCoordinator {
     }
     member.session = this.clock.detached(() => this.clock.after(member.sessionTimeout, expire))
   }
-}
-
-function sameProtocols(a: readonly Protocol[], b: readonly Protocol[]): boolean {
-  return (
-    a.length === b.length && a.every(({ name, metadata }, i) => b[i]?.name === name && b[i].metadata.equals(metadata))
-  )
 }

@@ -7,7 +7,7 @@
  */
 import type { Cluster } from './cluster'
 import { typeOf } from './errors'
-import type { CommitTopic } from './group-coordinator'
+import type { CommitTopic } from './group-offsets'
 import type { TopicOffsets, TopicPartitions } from './types'
 
 type ByPartition = Record<string, unknown>
