@@ -17,12 +17,15 @@ import type { Settings } from '../config'
 import type { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Assignment, Clock, Driver, FetchedBatch, GroupConsumer, TopicAdmin, TopicPartition } from '../ports'
+import type { Message } from '../record'
 import { tierGroupId, type Tier, type Topology } from '../topology'
 import { createCommitter, type Committer } from './committer'
-import { makeEntry, type Intake } from './intake'
+import { makeEntry, serialQueue, takeSerial, type Intake } from './intake'
+import type { LaneQueue } from './lane-queue'
 import { type Entry, Lane, type Unfinished, type UnfinishedAttempt } from './lane'
 import { openLanes } from './opening'
 import type { Processor } from './process-record'
+import { SerialQueue } from './serial-queue'
 import { createTurns } from './turns'
 
 /** How long a batch may hold up the fetches of its broker while its lane has no room (or no position) yet, ms. */
@@ -222,12 +225,14 @@ export class Group {
 
   #add(where: TopicPartition): Lane {
     const key = laneKey(where)
+    const { settings, tier } = this.options
     const lane = new Lane(
       where.topic,
       where.partition,
       this.tierName,
       this.options.tier !== undefined,
       this.#unfinished.get(key),
+      tier === undefined && settings.ordering === 'partition' ? serialQueue : undefined,
     )
     this.lanes.set(key, lane)
     if (this.#stopping) this.#consumer.pause(lane)
@@ -371,6 +376,8 @@ export class Group {
 
   #advance(lane: Lane, next: bigint): void {
     lane.position = next
+    // Records that wait in their batches are not known to the tracker: it must not step over them.
+    if (lane.queue instanceof SerialQueue && lane.queue.extend(next)) return
     if (!lane.tracker.pass(next)) return
     lane.dirty = true
     this.#committer.poke()
@@ -379,11 +386,17 @@ export class Group {
   // ── a batch into its lane ────────────────────────────────────────────────────────────────────────────────────────
 
   #take(lane: Lane, batch: FetchedBatch): void {
-    const { messages } = batch
     const next = batch.lastOffset + 1n
+    if (lane.queue instanceof SerialQueue) takeSerial(lane, lane.queue, batch.messages, next)
+    else this.#takeEach(lane, batch.messages, next)
+    lane.position = next
+    if (lane.dirty) this.#committer.poke()
+    if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
+  }
+
+  #takeEach(lane: Lane, messages: readonly Message[], next: bigint): void {
     const now = this.options.tier === undefined ? 0 : this.options.clock.now()
     const last = messages.length - 1
-    lane.position = next
     for (let i = 0; i <= last; i++) {
       const message = messages[i]!
       const entry = makeEntry(this.#intake, lane, message, this.#seq++, i === last ? next : undefined, now)
@@ -395,10 +408,8 @@ export class Group {
       }
       lane.held++
       lane.bytes += entry.bytes
-      lane.queue.push(entry)
+      ;(lane.queue as LaneQueue<Entry>).push(entry)
     }
-    if (lane.dirty) this.#committer.poke()
-    if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
   }
 
   // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────
@@ -615,5 +626,5 @@ function laneKey({ topic, partition }: TopicPartition): string {
 /** A fetch may bring more than there is room for by one response, so that is kept to a part of the room. */
 function fetchSizes(maxBufferedBytes: number): { maxBytes: number; maxBytesPerPartition: number } {
   const maxBytes = Math.max(64 * 1024, Math.min(10 * 1024 * 1024, Math.floor(maxBufferedBytes / 4)))
-  return { maxBytes, maxBytesPerPartition: Math.min(1024 * 1024, maxBytes) }
+  return { maxBytes, maxBytesPerPartition: Math.min(256 * 1024, maxBytes) }
 }

@@ -6,6 +6,7 @@ import { type HeaderValue, type Message, toRec } from '../record'
 import { openRetry } from '../route'
 import type { Topology } from '../topology'
 import type { Entry, Lane } from './lane'
+import { SerialQueue } from './serial-queue'
 
 /** What a record costs in memory beyond its bytes: objects of the client and of ours. Bytes; a rough figure. */
 const RECORD_OVERHEAD = 512
@@ -27,26 +28,66 @@ export function makeEntry(
   tail: bigint | undefined,
   now: number,
 ): Entry {
-  const { key, value, headers } = message
-  let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
-  let replayed = false
-  for (const name in headers) {
-    bytes += name.length + sizeOfHeader(headers[name])
-    if (name === HEADER.replayed) replayed = !intake.gated
-  }
   const entry = {
     message,
     offset: message.offset,
-    bytes,
+    bytes: sizeOfMessage(message),
     seq,
-    orderKey: orderKey(intake.ordering, key),
+    orderKey: orderKey(intake.ordering, message.key),
     dueAt: 0,
     settled: false,
     tail,
     opened: undefined as Entry['opened'],
-    replayed,
+    replayed: !intake.gated && isReplay(message),
   }
   return intake.gated ? openEntry(intake, lane, entry, now) : entry
+}
+
+/** Puts a batch into a lane that makes its entries only as they are taken. */
+export function takeSerial(lane: Lane, queue: SerialQueue<Entry>, messages: readonly Message[], tail: bigint): void {
+  let bytes = 0
+  let replayed = false
+  for (const { key, value, headers } of messages) {
+    bytes += RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
+    for (const name in headers) {
+      bytes += name.length + sizeOfHeader(headers[name])
+      // Found in passing: a look-up in the headers of every record would cost more than all the rest of this.
+      if (name === HEADER.replayed) replayed = true
+    }
+  }
+  queue.push({ messages, tail, bytesEach: bytes / messages.length, replayed })
+  lane.held += messages.length
+  lane.bytes += bytes
+}
+
+/** The queue of such a lane. */
+export function serialQueue(lane: Lane): SerialQueue<Entry> {
+  return new SerialQueue((message, { bytesEach, replayed }, tail) => {
+    const entry: Entry = {
+      message,
+      offset: message.offset,
+      bytes: bytesEach,
+      seq: 0,
+      orderKey: '',
+      dueAt: 0,
+      settled: false,
+      tail,
+      opened: undefined,
+      replayed,
+    }
+    lane.tracker.add(entry)
+    return entry
+  })
+}
+
+function isReplay({ headers }: Message): boolean {
+  return headers?.[HEADER.replayed] !== undefined
+}
+
+function sizeOfMessage({ key, value, headers }: Message): number {
+  let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const name in headers) bytes += name.length + sizeOfHeader(headers[name])
+  return bytes
 }
 
 function orderKey(ordering: Settings['ordering'], key: Buffer | null): string | undefined {

@@ -19,6 +19,7 @@ import type { Message } from '../record'
 import type { Handled, Rejected } from '../route'
 import { CommitTracker, type Tracked } from './commit-tracker'
 import { LaneQueue, type Waiting } from './lane-queue'
+import type { SerialQueue } from './serial-queue'
 
 export interface Entry extends Tracked, Waiting {
   readonly message: Message
@@ -50,7 +51,7 @@ export class Lane implements TopicPartition {
   /** The offset that the next batch must begin at; undefined while opening. */
   position: bigint | undefined
   tracker = new CommitTracker<Entry>(0n)
-  readonly queue: LaneQueue<Entry>
+  readonly queue: LaneQueue<Entry> | SerialQueue<Entry>
   /** Records and bytes in memory that are not settled. */
   held = 0
   bytes = 0
@@ -84,8 +85,9 @@ export class Lane implements TopicPartition {
     gated: boolean,
     /** Undefined where there are none, as is usual. */
     readonly unfinished: Unfinished | undefined,
+    makeQueue?: (lane: Lane) => SerialQueue<Entry>,
   ) {
-    this.queue = new LaneQueue(gated)
+    this.queue = makeQueue ? makeQueue(this) : new LaneQueue(gated)
   }
 
   get closed(): boolean {

@@ -6,7 +6,9 @@ const LONGEST_TIMER = 2 ** 31 - 1
 const LOOK_AGAIN = 10_000
 
 // Captured at load, so that a test framework's fake timers never stop the engine half-way.
-const { setTimeout, clearTimeout, setImmediate, clearImmediate, performance, Date } = globalThis
+const { setTimeout, clearTimeout, setImmediate, clearImmediate, Date } = globalThis
+// Fake timers replace `now` on the object itself.
+const monotonic = globalThis.performance.now.bind(globalThis.performance)
 
 function after(ms: number, fn: () => void): Timer {
   let left = Math.max(0, ms)
@@ -35,7 +37,7 @@ function at(time: number, fn: () => void): Timer {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic,
   after,
   at,
   soon(fn) {

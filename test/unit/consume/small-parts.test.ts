@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { takeGroups } from '../../../src/consume/groups-in-process'
+import type { Entry } from '../../../src/consume/lane'
+import type { LaneQueue } from '../../../src/consume/lane-queue'
 import { createPauses } from '../../../src/consume/pauses'
 import { checkOutgoing } from '../../../src/consume/staged'
 import { createTurns } from '../../../src/consume/turns'
@@ -11,9 +13,10 @@ describe('lane', () => {
   test('close() drops what has not started, says how much, and wakes who waits', async () => {
     const one = lane()
     one.open(0n, undefined)
-    one.queue.push(entry(0))
-    one.queue.push(entry(1))
-    one.queue.take(0)
+    const queue = one.queue as LaneQueue<Entry>
+    queue.push(entry(0))
+    queue.push(entry(1))
+    queue.take(0)
     const changed = one.changed()
     expect(await isSettled(changed)).toBe(false)
     expect(one.close()).toBe(1)

@@ -1,0 +1,95 @@
+/**
+ * What waits in a lane of a main topic in `partition` order: the batches as they were fetched. A record becomes an entry
+ * only when it is taken, since one that is made earlier and lives through a garbage collection costs several times what
+ * one costs that is made, used and forgotten; this is the mode most records pass through.
+ *
+ * Life of a record:  in a batch -> taken (an entry, known to the tracker) -> released | put back -> taken ...
+ *
+ * Must never happen: two records taken at once; a record that is not yet an entry left out of the frontier's reckoning
+ * (what comes after it must not be counted as passed: `extend` is asked first).
+ */
+import type { Message } from '../record'
+import { Deque } from './deque'
+
+export interface SerialBatch {
+  readonly messages: readonly Message[]
+  /** The offset behind the batch. */
+  tail: bigint
+  /** Of one record, on average: what a batch adds to the lane its records take away again. */
+  readonly bytesEach: number
+  /** Whether any of its records may have been replayed. */
+  readonly replayed: boolean
+}
+
+export class SerialQueue<T> {
+  readonly #batches = new Deque<SerialBatch>()
+  /** Where the first batch goes on. */
+  #at = 0
+  #length = 0
+  #busy = false
+  #back: T | undefined
+
+  /** `make` is called in offset order; `tail` is given with the last record of a batch. */
+  constructor(private readonly make: (message: Message, batch: SerialBatch, tail: bigint | undefined) => T) {}
+
+  /** Records that have not been taken. */
+  get length(): number {
+    return this.#length
+  }
+
+  push(batch: SerialBatch): void {
+    if (batch.messages.length === 0) return
+    this.#batches.push(batch)
+    this.#length += batch.messages.length
+  }
+
+  /** The log up to `next` holds nothing more. False where no record waits, so that the frontier itself may move. */
+  extend(next: bigint): boolean {
+    const { last } = this.#batches
+    if (last === undefined) return false
+    if (next > last.tail) last.tail = next
+    return true
+  }
+
+  take(_now?: number): T | undefined {
+    if (this.#busy) return undefined
+    let item = this.#back
+    if (item !== undefined) this.#back = undefined
+    else {
+      const batch = this.#batches.first
+      if (batch === undefined) return undefined
+      const message = batch.messages[this.#at++]!
+      const isLast = this.#at === batch.messages.length
+      if (isLast) {
+        this.#batches.shift()
+        this.#at = 0
+      }
+      item = this.make(message, batch, isLast ? batch.tail : undefined)
+    }
+    this.#length--
+    this.#busy = true
+    return item
+  }
+
+  release(_item?: T): void {
+    this.#busy = false
+  }
+
+  putBack(item: T): void {
+    this.#busy = false
+    this.#back = item
+    this.#length++
+  }
+
+  /** Nothing here waits for a time. */
+  nextDue(): number | undefined {
+    return this.#busy || this.#length === 0 ? undefined : 0
+  }
+
+  clear(): void {
+    this.#batches.clear()
+    this.#at = this.#length = 0
+    this.#busy = false
+    this.#back = undefined
+  }
+}

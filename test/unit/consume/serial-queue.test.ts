@@ -1,0 +1,111 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { serialQueue, takeSerial } from '../../../src/consume/intake'
+import { type Entry, Lane } from '../../../src/consume/lane'
+import type { SerialQueue } from '../../../src/consume/serial-queue'
+import { message } from './given'
+
+function serialLane(): { lane: Lane; queue: SerialQueue<Entry> } {
+  const lane = new Lane('orders', 0, 'main', false, undefined, serialQueue)
+  lane.open(0n, 0n)
+  return { lane, queue: lane.queue as SerialQueue<Entry> }
+}
+
+/** What may happen to a lane: a batch with gaps, a passed stretch, and what a handler does. */
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constant('batch' as const),
+    gaps: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 5 }),
+    after: fc.integer({ min: 0, max: 3 }),
+  }),
+  fc.record({ kind: fc.constant('passed' as const), by: fc.integer({ min: 1, max: 5 }) }),
+  fc.constantFrom({ kind: 'take' as const }, { kind: 'release' as const }, { kind: 'again' as const }),
+  fc.record({ kind: fc.constant('settle' as const), which: fc.nat() }),
+)
+
+describe('P1, P6: a lane that makes its entries as they are taken', () => {
+  test('property: one at a time, in order, each once; every offset below the frontier is settled or holds no record', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const { lane, queue } = serialLane()
+        const unsettled = new Set<bigint>()
+        const waiting: bigint[] = []
+        const ended: Entry[] = []
+        let next = 0n
+        let running: Entry | undefined
+        let before = 0n
+        for (const now of steps) {
+          if (now.kind === 'batch') {
+            const offsets = now.gaps.map((gap) => (next += BigInt(gap) + 1n) - 1n)
+            next += BigInt(now.after)
+            takeSerial(
+              lane,
+              queue,
+              offsets.map((offset) => message(offset)),
+              next,
+            )
+            for (const offset of offsets) unsettled.add(offset)
+            waiting.push(...offsets)
+          } else if (now.kind === 'passed') {
+            next += BigInt(now.by)
+            if (!queue.extend(next)) lane.tracker.pass(next)
+          } else if (now.kind === 'take') {
+            const taken = queue.take()
+            expect(taken === undefined).toBe(running !== undefined || waiting.length === 0)
+            if (taken) {
+              expect(BigInt(taken.offset)).toBe(waiting.shift())
+              running = taken
+            }
+          } else if (now.kind === 'release' && running) {
+            ended.push(running)
+            queue.release()
+            running = undefined
+          } else if (now.kind === 'again' && running) {
+            waiting.unshift(BigInt(running.offset))
+            queue.putBack(running)
+            running = undefined
+          } else if (now.kind === 'settle' && ended.length > 0) {
+            const [entry] = ended.splice(now.which % ended.length, 1)
+            lane.settle(entry!)
+            unsettled.delete(BigInt(entry!.offset))
+          }
+          const { frontier } = lane.tracker
+          expect(frontier >= before).toBe(true)
+          before = frontier
+          for (const offset of unsettled) expect(offset >= frontier).toBe(true)
+          expect(queue.length).toBe(waiting.length)
+          expect(lane.held).toBe(unsettled.size)
+          if (unsettled.size === 0) {
+            expect(frontier).toBe(next)
+            expect(lane.bytes).toBeCloseTo(0)
+          }
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('a closed lane has dropped what had not started', () => {
+    const { lane, queue } = serialLane()
+    takeSerial(
+      lane,
+      queue,
+      [0, 1, 2].map((offset) => message(offset)),
+      3n,
+    )
+    queue.take()
+    expect(lane.close()).toBe(2)
+    expect(queue.take()).toBeUndefined()
+    expect(queue.nextDue()).toBeUndefined()
+  })
+
+  test('a record that a replay has set is told apart', () => {
+    const { lane, queue } = serialLane()
+    const replay = { ...message(1), headers: { 'x-replayed-from-dlq': Buffer.from('true') } }
+    takeSerial(lane, queue, [message(0)], 1n)
+    takeSerial(lane, queue, [replay], 2n)
+    expect(queue.take()?.replayed).toBe(false)
+    queue.release()
+    expect(queue.take()?.replayed).toBe(true)
+  })
+})
