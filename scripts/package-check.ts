@@ -50,7 +50,9 @@ const packed = JSON.parse(step('npm pack', 'npm', ['pack', '--json', '--pack-des
 const tarball = join(home, packed[0].filename)
 check(
   'nothing but the build and the documents is packed',
-  packed[0].files.map(({ path }) => path).filter((path) => !/^(dist\/|package\.json$|[A-Z]+(\.md)?$)/.test(path)),
+  packed[0].files
+    .map(({ path }) => path)
+    .filter((path) => !/^(dist\/|docs\/[a-z-]+\.md$|package\.json$|[A-Z]+(\.md)?$)/.test(path)),
 )
 
 step('publint', bin('publint'), ['run', tarball, '--strict'])

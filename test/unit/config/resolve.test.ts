@@ -191,7 +191,7 @@ describe('what comes of good options', () => {
       heartbeatIntervalMs: 3000,
       rebalanceTimeoutMs: 60_000,
       maxBufferedBytes: 67_108_864,
-      maxBufferedRecords: 10_000,
+      maxBufferedRecords: 50_000,
       decode: undefined,
       schema: undefined,
       hooks: [],

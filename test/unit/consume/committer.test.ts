@@ -248,6 +248,17 @@ test('not ready (crashed, not joined): nothing is sent, and it is looked at agai
   expect(sent()).toEqual(['0:1'])
 })
 
+test('not ready, and the lanes are gone (crashed): it is not looked at again', async () => {
+  const a = opened()
+  const lanes = [a]
+  const { clock, move, setReady } = setUp(lanes)
+  setReady(false)
+  move(a, 1n)
+  lanes.length = 0
+  await clock.advance(1_000)
+  expect(clock.timers).toBe(0)
+})
+
 test('rule 13: now() sends inside the call, without its timer', async () => {
   const a = opened()
   const { clock, move, sent, committer, requests } = setUp([a])

@@ -350,6 +350,20 @@ describe('rule 6: answers of a former assignment are thrown away', () => {
     expect(done).toEqual([])
   })
 
+  test('also where a crash closes it between the look-ups', async () => {
+    const { open, done, holdAnswers, clock } = setUp({})
+    const offsets = holdAnswers()
+    const one = lane()
+    const opening = open([one])
+    const ranges = holdAnswers()
+    offsets()
+    await clock.settle()
+    one.close()
+    ranges()
+    await opening
+    expect([done, one.state]).toEqual([[], 'closed'])
+  })
+
   test('P9: a stop ends it, and leaves no timer', async () => {
     const { open, done, stop, clock, failing } = setUp({})
     failing['committed'] = [new Error('no')]

@@ -237,7 +237,7 @@ describe('log lines', () => {
     emitter.emit('deadLettered', EVERY.deadLettered)
     expect(logger.lines[0]).toEqual({
       level: 'warn',
-      message: 'dead letter after 3 attempts, exhausted: orders/1@42 to orders.dlq (x)',
+      message: 'dead letter after 3 attempts, exhausted: orders/1@42 to orders.dlq (x; E)',
       fields: { event: 'deadLettered', groupId: 'billing', ...EVERY.deadLettered },
     })
     emitEvery(emitter)

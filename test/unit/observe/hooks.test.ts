@@ -84,7 +84,9 @@ describe('consoleHooks', () => {
     emitter.emit('restarted', { tier: 'main' })
     expect(lines).toHaveLength(3)
     emitter.emit('deadLettered', dead)
-    expect(lines[3]).toBe('retryline billing: dead letter after 3 attempts, exhausted: orders/1@42 to orders.dlq (x)')
+    expect(lines[3]).toBe(
+      'retryline billing: dead letter after 3 attempts, exhausted: orders/1@42 to orders.dlq (x; E)',
+    )
   })
 
   test('P13: a bad interval is refused', () => {
