@@ -246,6 +246,9 @@ describeWithBroker('facts behind the rules', ({ brokers }) => {
 
   it('rule 19: metadata have at most 4,096 characters, not bytes; for one entry too long kafkajs rejects, though the others are stored', async () => {
     await stage.createTopics({ [topic]: 2 })
+    // Records to stand behind the offsets: a position past the log's end would have kafkajs commit -2 over them.
+    const records = Array.from({ length: 5 }, (_, n) => ({ value: String(n) }))
+    await Promise.all([stage.produce(topic, 0, records), stage.produce(topic, 1, records)])
     const one = consumer()
     const joined = new Promise((resolve) => one.on('consumer.group_join', resolve))
     await run(one)
