@@ -60,7 +60,7 @@ export function createCommitter(options: CommitterOptions): Committer {
   function send(): void {
     if (inFlight !== undefined || closed) return
     if (!options.ready()) {
-      poke()
+      pokeIfDirty()
       return
     }
     const chosen = choose(options.lanes())
@@ -85,8 +85,12 @@ export function createCommitter(options: CommitterOptions): Committer {
     )
     void inFlight.then(() => {
       inFlight = undefined
-      for (const lane of options.lanes()) if (lane.dirty) return poke()
+      pokeIfDirty()
     })
+  }
+
+  function pokeIfDirty(): void {
+    for (const lane of options.lanes()) if (lane.dirty) return poke()
   }
 
   function unschedule(): void {

@@ -303,7 +303,6 @@ export class Group {
       this.#consumer.pause(batch)
       return
     }
-    lane.synced = true
     if (lane.position === undefined) {
       await this.#changeOrTimeout(lane)
       // Not resolved, so the same is fetched again, from the lane's own position once that is known.
@@ -313,6 +312,7 @@ export class Group {
       await this.#refuse(lane, batch)
       return
     }
+    lane.synced = true
     batch.resolve()
     this.#take(lane, batch)
     this.#pump(lane)
@@ -375,6 +375,8 @@ export class Group {
   }
 
   #advance(lane: Lane, next: bigint): void {
+    // The queue was dropped: records that the tracker has never seen stand between its frontier and `next`.
+    if (this.#stopping) return
     lane.position = next
     // Records that wait in their batches are not known to the tracker: it must not step over them.
     if (lane.queue instanceof SerialQueue && lane.queue.extend(next)) return
@@ -574,8 +576,9 @@ export class Group {
     if (!emitter.active.lane) return
     lane.reportedAt = this.options.clock.monotonic()
     lane.reportedHeld = lane.held
-    const { tier, topic, partition, held, running, bytes, full } = lane
-    emitter.emit('lane', { tier, topic, partition, held, running, bytes, full })
+    const { tier, topic, partition, held, running, full } = lane
+    // A lane that knows its records by the batch takes an average away for each.
+    emitter.emit('lane', { tier, topic, partition, held, running, bytes: Math.round(lane.bytes), full })
   }
 
   // ── stopping ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -75,6 +75,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   let stopping: Promise<StopReport> | undefined
   let startCut: ((error: RetrylineError) => void) | undefined
   let drained: (() => void) | undefined
+  let isPreparing = false
 
   function start(): Promise<void> {
     if (state !== 'idle') {
@@ -91,11 +92,14 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
 
   async function startUp(): Promise<void> {
     const startedAt = clock.monotonic()
+    isPreparing = true
     const cut = new Promise<never>((_, reject) => {
       startCut = reject
     })
     cut.catch(() => undefined)
-    const prepared = await options.prepare()
+    const prepared = await options.prepare().finally(() => {
+      isPreparing = false
+    })
     running = prepared
     if (stopping !== undefined) throw new RetrylineError('RETRYLINE_STATE', STOPPED_EARLY)
     const limit = pLimit(JOINS_AT_ONCE)
@@ -172,6 +176,11 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     await within(Promise.all(groups().map((group) => group.flush(expired))), LAST_COMMITS_MS)
     await Promise.all(groups().map((group) => group.close()))
     await options.disconnect()
+    if (isPreparing) {
+      // What it was about to do may have connected anew, or taken the group ids.
+      await starting!.then(nothing, nothing)
+      await options.disconnect()
+    }
     running?.release()
     state = 'stopped'
     emitter.emit('stopped', { durationMs: Math.round(clock.monotonic() - startedAt), abandoned })

@@ -141,9 +141,10 @@ function tellReset({ emitter }: OpeningOptions, { tier, topic, partition }: Lane
 }
 
 function begin(options: OpeningOptions, lane: Lane, position: bigint): void {
+  // Closed by a crash during the look-ups, which begins no new assignment.
+  if (lane.closed) return
   lane.dirty = true
-  if (lane.state === 'opening') options.open(lane, position, undefined)
-  else options.goOn(lane)
+  options.open(lane, position, undefined)
 }
 
 /** The least offset that the groups of before have come to, by partition: what stands below was settled by all of them. */

@@ -136,15 +136,16 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   function ended(attempt: Attempt, outcome: Outcome): void {
-    const { lane, entry } = attempt
-    if (attempt.joiners !== undefined) for (const join of attempt.joiners) join(outcome)
+    const { lane, entry, joiners = [] } = attempt
+    // First this: a record that is to be handled again must find no call to join, or it would join this one for ever.
     conclude(lane, entry, outcome, attempt)
+    for (const join of joiners) join(outcome)
   }
 
   function conclude(lane: Lane, entry: Entry, outcome: Outcome, attempt: Attempt): void {
     if (lane.closed) {
       // Its new owner gets the record again, so a copy of ours would make it two.
-      if (attempt.joiners === undefined) {
+      if (attempt.called && attempt.joiners === undefined) {
         emitter.emit('late', { ...placeOf(lane, entry), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
       }
       options.released(lane, entry)

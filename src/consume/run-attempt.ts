@@ -95,7 +95,8 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   }
 
   function use(attempt: Attempt, decoded: Decoded): void {
-    if (attempt.cutShort) end(attempt, AGAIN)
+    // No handler has been called yet, and none may be any more: the record is its next owner's.
+    if (attempt.cutShort || attempt.lane.closed || options.stopping()) end(attempt, AGAIN)
     else if (attempt.timedOut) end(attempt, timeoutOf(attempt))
     else if (decoded.ok) {
       attempt.value = decoded.value
@@ -235,7 +236,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   }
 
   function report(attempt: Attempt, outcome: Outcome, as: 'ok' | 'again'): void {
-    if (!emitter.active.attempt) return
+    if (!attempt.called || !emitter.active.attempt) return
     emitter.emit('attempt', {
       ...attemptFields(attempt, clock),
       outcome: as,

@@ -33,7 +33,7 @@ export class Watchdog {
     if (this.#last) this.#last.next = attempt
     else this.#first = attempt
     this.#last = attempt
-    if (this.#timer === undefined || attempt.deadlineAt < this.#timer.at) this.#arm(attempt.deadlineAt)
+    this.#arm(attempt.deadlineAt)
   }
 
   remove(attempt: Attempt): void {
@@ -68,7 +68,9 @@ export class Watchdog {
     this.abandon(attempt, during)
   }
 
+  /** An earlier look stays: who is due later is found by it. */
   #arm(at: number): void {
+    if (this.#timer !== undefined && this.#timer.at <= at) return
     this.#disarm()
     const timer = this.clock.after(Math.max(0, at - this.clock.monotonic()), () => this.#look(), 'deadline')
     this.#timer = { at, cancel: () => timer.cancel() }

@@ -1,0 +1,178 @@
+/** What one group does at moments that are hard to hit from outside: the driver is a stub, told by the test what to report. */
+import { describe, expect, test } from 'vitest'
+import { createClassifier } from '../../../src/classify'
+import { resolveOptions } from '../../../src/config'
+import { createDecoder } from '../../../src/consume/decode'
+import { Group } from '../../../src/consume/group'
+import { createProcessor } from '../../../src/consume/process-record'
+import type { Outbox } from '../../../src/deliver'
+import { silentLogger, type CommitEntry, type GroupListener } from '../../../src/ports'
+import type { Handler } from '../../../src/record'
+import { createTestClock } from '../../helpers/test-clock'
+import { hold, message, recorder } from './given'
+
+const WHERE = { topic: 'orders', partition: 0 }
+const nothing = (): void => undefined
+
+function setUp(handler: Handler, options: Record<string, unknown> = {}) {
+  const clock = createTestClock()
+  const { emitter, of } = recorder(clock)
+  const kafka = { consumer: nothing, producer: nothing, admin: nothing }
+  const settings = resolveOptions({
+    ...{ kafka, groupId: 'billing', topic: 'orders', schedule: ['1m'], logger: silentLogger, handler },
+    ...options,
+  })
+  const commits: bigint[] = []
+  let listener!: GroupListener
+  const consumer = {
+    ...{ start: () => Promise.resolve(), stop: () => Promise.resolve(), running: true },
+    ...{ seek: nothing, pause: nothing, resume: nothing },
+    commit(entries: readonly CommitEntry[]) {
+      commits.push(...entries.map(({ offset }) => offset))
+      return Promise.resolve()
+    },
+  }
+  const admin = {
+    committed: () => Promise.resolve([{ ...WHERE, offset: commits.at(-1) ?? 0n, metadata: '' }]),
+    ranges: () => Promise.resolve([{ ...WHERE, low: 0n, high: 100n }]),
+  }
+  const outbox: Outbox = {
+    send: () => Promise.resolve('acknowledged'),
+    wait: () => Promise.resolve(true),
+    pending: 0,
+    close: nothing,
+  }
+  const { topology } = settings
+  const group = new Group({
+    ...{ settings, topology, groupId: 'billing', topics: ['orders'], tier: undefined, clock, emitter },
+    admin: admin as never,
+    driver: { consumer: (_: unknown, told: GroupListener) => ((listener = told), consumer) } as never,
+    isPaused: () => false,
+    progress: nothing,
+    makeProcessor: (callbacks) =>
+      createProcessor({
+        ...{ settings, topology, outbox, clock, emitter, random: () => 0, frameName: 'frame', ...callbacks },
+        classifier: createClassifier({ unknownErrors: 'dead-letter', now: () => clock.now() }),
+        decoder: createDecoder({ decode: settings.decode, schema: settings.schema }),
+        countPartitions: () => Promise.resolve(1),
+      }),
+  })
+  return {
+    ...{ group, clock, commits, of },
+    passed: (first: bigint, next: bigint) => listener.passed(WHERE, first, next),
+    rebalancing: () => listener.rebalancing(),
+    async assign(memberId = 'a') {
+      listener.assigned({ memberId, partitions: [WHERE] })
+      await clock.settle()
+    },
+    async batch(first: number, count: number, fetchedOffset = first) {
+      const last = first + count - 1
+      const messages = Array.from({ length: count }, (_, i) => message(first + i, { value: Buffer.alloc(i * i) }))
+      const place = { fetchedOffset: BigInt(fetchedOffset), lastOffset: BigInt(last) }
+      void listener.batch({ ...WHERE, ...place, messages, resolve: nothing })
+      await clock.settle()
+    },
+  }
+}
+
+for (const ordering of ['partition', 'key'] as const) {
+  test(`P1, ${ordering}: what a stop drops from memory is not passed over by an empty fetch that comes after it`, async () => {
+    const first = hold()
+    const { group, commits, clock, passed, assign, batch } = setUp(() => first.promise, { ordering, concurrency: 1 })
+    await assign()
+    await batch(0, 5)
+    group.refuse()
+    passed(5n, 9n)
+    first.resolve()
+    await clock.settle()
+    const flushed = group.flush(() => false)
+    await clock.settle()
+    await flushed
+    expect(commits).toEqual([1n])
+    await group.close()
+  })
+}
+
+test('P8: the bytes that a lane tells of are whole, and none when nothing is left', async () => {
+  const { group, clock, of, assign, batch } = setUp(nothing)
+  await assign()
+  await batch(0, 6)
+  await clock.advance(2_000)
+  const bytes: number[] = of('lane').map((event) => event.bytes)
+  expect(bytes.every((each) => Number.isInteger(each))).toBe(true)
+  expect(bytes.at(-1)).toBe(0)
+  await group.close()
+})
+
+test('rule 9: a batch that is refused is no sign that what comes was fetched from our position', async () => {
+  const { group, clock, commits, passed, assign, batch } = setUp(nothing)
+  await assign()
+  await batch(40, 2)
+  passed(42n, 50n)
+  await clock.advance(1_000)
+  expect(group.lanes.get('orders/0')?.position).toBe(0n)
+  expect(commits).toEqual([])
+  await group.close()
+})
+
+describe('P7: a record that comes again while its first call runs here', () => {
+  test('is handled again, once, where that call paused the lane and threw', async () => {
+    const calls: (() => void)[] = []
+    const { group, clock, commits, of, assign, batch } = setUp(
+      ({ pause }) =>
+        new Promise<void>((resolve, reject) => {
+          if (calls.length === 0) pause()
+          calls.push(calls.length === 0 ? () => reject(new Error('the shop is closed')) : resolve)
+        }),
+    )
+    await assign('a')
+    await batch(0, 1)
+    await assign('b')
+    await batch(0, 1)
+    expect([calls.length, of('skipped').length]).toEqual([1, 1])
+    calls[0]!()
+    await clock.settle()
+    expect([calls.length, of('skipped').length]).toEqual([2, 1])
+    calls[1]!()
+    await clock.advance(1_000)
+    expect(commits).toEqual([1n])
+    await group.close()
+  })
+
+  test('and whose decoding was under way: no handler for the partition that was taken away, one for the new one', async () => {
+    const decodings: ((value: unknown) => void)[] = []
+    const values: unknown[] = []
+    const { group, clock, commits, of, assign, batch } = setUp((_, { value }) => values.push(value), {
+      decode: () => new Promise((resolve) => decodings.push(resolve)),
+    })
+    await assign('a')
+    await batch(0, 1)
+    await assign('b')
+    await batch(0, 1)
+    decodings[0]!('of the old lane')
+    await clock.settle()
+    expect([values, decodings.length]).toEqual([[], 2])
+    decodings[1]!('of the new lane')
+    await clock.advance(1_000)
+    expect([values, commits]).toEqual([['of the new lane'], [1n]])
+    expect([of('late'), of('attempt').length]).toEqual([[], 1])
+    await group.close()
+  })
+})
+
+test('P9: a record that is still being decoded when the stop comes is not handled, nor committed', async () => {
+  const decoded = hold<unknown>()
+  let calls = 0
+  const { group, clock, commits, assign, batch } = setUp(() => void calls++, { decode: () => decoded.promise })
+  await assign()
+  await batch(0, 1)
+  group.refuse()
+  decoded.resolve(1)
+  await clock.settle()
+  expect([calls, group.drained]).toEqual([0, true])
+  const flushed = group.flush(() => false)
+  await clock.settle()
+  await flushed
+  expect(commits).toEqual([])
+  await group.close()
+})
