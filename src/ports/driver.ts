@@ -16,8 +16,6 @@ export interface TopicPartition {
 
 export interface Assignment {
   readonly memberId: string
-  /** Whether this member leads the group: the one whose client divides the partitions. */
-  readonly isLeader: boolean
   readonly partitions: readonly TopicPartition[]
 }
 
@@ -162,8 +160,6 @@ export interface Driver {
   admin(): TopicAdmin
   /** Whether the error says that the record is too large for its topic. */
   isTooLarge(error: unknown): boolean
-  /** Whether the error says that the topic or partition does not exist. */
-  isUnknownTopic(error: unknown): boolean
 }
 
 export interface DriverTools {

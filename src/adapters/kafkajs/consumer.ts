@@ -102,7 +102,6 @@ export function createKafkajsConsumer(
       restarts = 0
       listener.assigned({
         memberId: payload.memberId,
-        isLeader: payload.isLeader,
         partitions: [...owned].flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition }))),
       })
     })

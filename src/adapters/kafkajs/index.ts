@@ -32,6 +32,5 @@ export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
     publisher: () => createKafkajsPublisher(kafka, tools),
     admin: () => createKafkajsAdmin(kafka),
     isTooLarge: (error) => TOO_LARGE.has(errorType(error) ?? ''),
-    isUnknownTopic: (error) => errorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION',
   }
 }

@@ -6,7 +6,6 @@ import type { Message } from '../../record'
 
 export interface GroupJoinPayload {
   memberId: string
-  isLeader: boolean
   memberAssignment: { [topic: string]: number[] }
 }
 
