@@ -17,16 +17,16 @@ import type { Settings } from '../config'
 import type { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type { Assignment, Clock, Driver, FetchedBatch, GroupConsumer, TopicAdmin, TopicPartition } from '../ports'
-import type { Message } from '../record'
 import { tierGroupId, type Tier, type Topology } from '../topology'
 import { createCommitter, type Committer } from './committer'
-import { makeEntry, serialQueue, takeSerial, type Intake } from './intake'
-import type { LaneQueue } from './lane-queue'
-import { type Entry, Lane, type Unfinished, type UnfinishedAttempt } from './lane'
+import { serialQueue, takeBatch, type Intake } from './intake'
+import { type Entry, Lane, laneKey } from './lane'
 import { openLanes } from './opening'
 import type { Processor } from './process-record'
+import { exceedsShare, fetchSizes } from './room'
 import { SerialQueue } from './serial-queue'
-import { createTurns } from './turns'
+import { Starter } from './starter'
+import { UnfinishedTable } from './unfinished'
 
 /** How long a batch may hold up the fetches of its broker while its lane has no room (or no position) yet, ms. */
 const WAIT_FOR_ROOM_MS = 50
@@ -34,8 +34,6 @@ const WAIT_FOR_ROOM_MS = 50
 const FETCH_WAIT_MS = 200
 /** Partitions of a group whose batches are handed over side by side. */
 const BATCHES_AT_ONCE = 8
-/** Settled records beyond the frontier are small; so many times the lane's share of records may pile up behind one. */
-const SPAN = 10
 const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
 /** The least time between two `lane` events of one lane that only say how deep it is, ms. */
@@ -71,30 +69,30 @@ export class Group {
   readonly tierName: string
   readonly lanes = new Map<string, Lane>()
   readonly processor: Processor
-  /** By partition, what still runs of lanes that were closed: over rebalances, crashes and restarts. */
-  readonly #unfinished = new Map<string, Unfinished>()
+  readonly #unfinished = new UnfinishedTable()
   readonly #consumer: GroupConsumer
   readonly #committer: Committer
-  readonly #turns: ReturnType<typeof createTurns<Lane>>
+  readonly #starter: Starter
   readonly #intake: Intake
   #epoch = 0
   #memberId: string | undefined
-  #seq = 0
-  #free: number
   #stopping = false
   /** From the news of a rebalance to its end no record is started. */
   #rebalancing = false
-  /** A pump is under way; lanes that ask for one meanwhile. */
-  #pumping = false
-  readonly #toPump = new Set<Lane>()
   #fetchedAt: number | undefined
   crashed: string | undefined
 
   constructor(readonly options: GroupOptions) {
     const { settings, driver, clock, emitter, tier } = options
     this.tierName = tier?.name ?? 'main'
-    this.#free = settings.concurrency
-    this.#intake = { ordering: settings.ordering, gated: tier !== undefined, topology: options.topology, emitter }
+    this.#intake = {
+      ordering: settings.ordering,
+      gated: tier !== undefined,
+      topology: options.topology,
+      emitter,
+      clock,
+      seq: 0,
+    }
     this.#consumer = driver.consumer(
       {
         groupId: options.groupId,
@@ -103,7 +101,7 @@ export class Group {
         heartbeatIntervalMs: settings.heartbeatIntervalMs,
         rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
         maxWaitMs: FETCH_WAIT_MS,
-        ...fetchSizes(settings.maxBufferedBytes),
+        ...fetchSizes(settings),
         metadataMaxAgeMs: METADATA_MAX_AGE_MS,
         concurrency: BATCHES_AT_ONCE,
       },
@@ -139,19 +137,25 @@ export class Group {
       ready: () => this.#consumer.running,
       commit: (entries) => this.#consumer.commit(entries),
     })
+    this.#starter = new Starter({
+      clock,
+      concurrency: settings.concurrency,
+      gated: tier !== undefined,
+      mayStart: (lane) => this.#mayStart(lane),
+      start: (lane, entry) => this.processor.start(lane, entry),
+    })
     this.processor = options.makeProcessor({
       released: (lane, entry) => this.#released(lane, entry),
       settled: (lane, entry) => this.#settled(lane, entry),
       again: (lane, entry) => this.#released(lane, entry, true),
       nextInPlace: (lane, entry) => this.#nextInPlace(lane, entry),
-      now: () => this.#turns.now(),
+      now: () => this.#starter.now(),
       laneChanged: (lane) => {
-        this.#pump(lane)
+        this.#starter.pump(lane)
         if (this.#stopping) this.options.progress()
       },
       stopping: () => this.#stopping,
     })
-    this.#turns = createTurns(clock, (lane) => this.#pump(lane))
   }
 
   get groupId(): string {
@@ -159,7 +163,7 @@ export class Group {
   }
 
   get running(): number {
-    return this.options.settings.concurrency - this.#free
+    return this.#starter.running
   }
 
   /** How long the broker has not answered a fetch, ms; undefined before the first. */
@@ -177,7 +181,7 @@ export class Group {
 
   /** Starts what may start now: after a resume. */
   pumpAll(): void {
-    for (const lane of this.lanes.values()) this.#pump(lane)
+    for (const lane of this.lanes.values()) this.#starter.pump(lane)
   }
 
   // ── what the driver reports ──────────────────────────────────────────────────────────────────────────────────────
@@ -231,7 +235,7 @@ export class Group {
       where.partition,
       this.tierName,
       this.options.tier !== undefined,
-      this.#unfinished.get(key),
+      this.#unfinished.of(where),
       tier === undefined && settings.ordering === 'partition' ? serialQueue : undefined,
     )
     this.lanes.set(key, lane)
@@ -242,19 +246,8 @@ export class Group {
 
   #closeLane(key: string, lane: Lane): number {
     this.lanes.delete(key)
-    for (const attempt of this.processor.runner.watchdog.running) {
-      if (attempt.lane !== lane) continue
-      const unfinished: Unfinished = this.#unfinished.get(key) ?? new Map<string, UnfinishedAttempt>()
-      this.#unfinished.set(key, unfinished.set(attempt.entry.offset, attempt))
-    }
+    this.#unfinished.keep(lane, this.processor.runner.watchdog.running)
     return lane.close()
-  }
-
-  /** An attempt of a closed lane has ended: its record can be joined no longer. */
-  #forget(lane: Lane, entry: Entry): void {
-    const unfinished = this.#unfinished.get(laneKey(lane))
-    if (!unfinished?.delete(entry.offset) || unfinished.size > 0) return
-    this.#unfinished.delete(laneKey(lane))
   }
 
   #open(): Promise<void> {
@@ -283,7 +276,7 @@ export class Group {
           lane.state = 'open'
           lane.wake()
           if (lane.dirty) this.#committer.poke()
-          this.#pump(lane)
+          this.#starter.pump(lane)
         },
         reopen: (lane, position, committed) => {
           this.#closeLane(laneKey(lane), lane)
@@ -315,7 +308,7 @@ export class Group {
     lane.synced = true
     batch.resolve()
     this.#take(lane, batch)
-    this.#pump(lane)
+    this.#starter.pump(lane)
     if (this.#isFull(lane)) {
       await this.#changeOrTimeout(lane)
       if (this.#isFull(lane) && !lane.closed && !lane.full) {
@@ -389,29 +382,10 @@ export class Group {
 
   #take(lane: Lane, batch: FetchedBatch): void {
     const next = batch.lastOffset + 1n
-    if (lane.queue instanceof SerialQueue) takeSerial(lane, lane.queue, batch.messages, next)
-    else this.#takeEach(lane, batch.messages, next)
+    takeBatch(this.#intake, lane, batch.messages, next)
     lane.position = next
     if (lane.dirty) this.#committer.poke()
     if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
-  }
-
-  #takeEach(lane: Lane, messages: readonly Message[], next: bigint): void {
-    const now = this.options.tier === undefined ? 0 : this.options.clock.now()
-    const last = messages.length - 1
-    for (let i = 0; i <= last; i++) {
-      const message = messages[i]!
-      const entry = makeEntry(this.#intake, lane, message, this.#seq++, i === last ? next : undefined, now)
-      lane.tracker.add(entry)
-      if (entry.settled) {
-        // Another group's: done with as soon as what stands before it is.
-        if (lane.tracker.settle(entry)) lane.dirty = true
-        continue
-      }
-      lane.held++
-      lane.bytes += entry.bytes
-      ;(lane.queue as LaneQueue<Entry>).push(entry)
-    }
   }
 
   // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────
@@ -431,97 +405,18 @@ export class Group {
     return this.options.tier === undefined ? lane.topic : (this.options.topology.origin(lane.topic)?.main ?? lane.topic)
   }
 
-  /**
-   * Starts what may start. A record that ends as it starts (another group's, say) asks for the next one from inside: that
-   * is done in turn, since thousands of such records in a row would be as many calls on the stack.
-   */
-  #pump(lane: Lane): void {
-    if (this.#pumping) {
-      this.#toPump.add(lane)
-      return
-    }
-    this.#pumping = true
-    try {
-      this.#startSome(lane)
-      // What is added meanwhile comes up too.
-      for (const next of this.#toPump) {
-        this.#toPump.delete(next)
-        this.#startSome(next)
-      }
-    } finally {
-      this.#pumping = false
-    }
-  }
-
-  #startSome(lane: Lane): void {
-    if (lane.queue.length === 0 || !this.#mayStart(lane)) return
-    const gated = this.options.tier !== undefined
-    for (;;) {
-      if (this.#free === 0) {
-        this.#turns.wait(lane)
-        return
-      }
-      if (this.#turns.isLong()) {
-        // Handlers that never wait for anything must not keep timers, heartbeats and fetches from running.
-        this.#turns.later(lane)
-        return
-      }
-      const entry = lane.queue.take(gated ? this.options.clock.now() : 0)
-      if (!entry) break
-      this.#free--
-      lane.running++
-      this.processor.start(lane, entry)
-      if (!this.#mayStart(lane)) return
-    }
-    if (gated) this.#armDue(lane)
-  }
-
-  #armDue(lane: Lane): void {
-    const due = lane.queue.nextDue()
-    lane.dueTimer?.cancel()
-    lane.dueTimer = undefined
-    if (due === undefined) return
-    lane.dueTimer = this.options.clock.at(due, () => {
-      lane.dueTimer = undefined
-      this.#pump(lane)
-    })
-  }
-
   #released(lane: Lane, entry: Entry, again = false): void {
-    this.#free++
-    lane.running--
-    if (lane.closed) this.#forget(lane, entry)
+    if (lane.closed) this.#unfinished.forget(lane, entry)
     if (this.#stopping) {
+      this.#starter.giveBack(lane)
       this.options.progress()
-      return
-    }
-    if (again) lane.queue.putBack(entry)
-    else if (!lane.closed) lane.queue.release(entry)
-    const first = this.#turns.next()
-    if (first === undefined) {
-      this.#pump(lane)
-      return
-    }
-    // Others wait for a place: this lane goes behind them.
-    if (lane.queue.length > 0 && !lane.closed) this.#turns.wait(lane)
-    // One that may start nothing now (in trouble, paused, not due, closed) must not use up the turn of those behind it.
-    for (let next: Lane | undefined = first; next; next = this.#free > 0 ? this.#turns.next() : undefined)
-      this.#pump(next)
+    } else this.#starter.released(lane, entry, again)
   }
 
   /** The lane's next record for the place of one that has simply succeeded; undefined where the place was given back. */
   #nextInPlace(lane: Lane, entry: Entry): Entry | undefined {
-    if (this.#turns.crowded || !this.#mayStart(lane) || this.#turns.isLong()) {
-      this.#released(lane, entry)
-      return undefined
-    }
-    lane.queue.release(entry)
-    const gated = this.options.tier !== undefined
-    const next = lane.queue.take(gated ? this.options.clock.now() : 0)
-    if (next !== undefined) return next
-    this.#free++
-    lane.running--
-    if (gated) this.#armDue(lane)
+    if (this.#starter.mayGoOn(lane)) return this.#starter.next(lane, entry)
+    this.#released(lane, entry)
     return undefined
   }
 
@@ -542,20 +437,12 @@ export class Group {
 
   // ── room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Each lane has an equal share; a lane alone has it all. */
   #isFull(lane: Lane): boolean {
-    return this.#exceeds(lane, 1)
+    return exceedsShare(lane, this.lanes.size, this.options.settings, 1)
   }
 
   #hasRoom(lane: Lane): boolean {
-    return !this.#exceeds(lane, 0.5)
-  }
-
-  #exceeds(lane: Lane, part: number): boolean {
-    const { maxBufferedRecords, maxBufferedBytes } = this.options.settings
-    const records = Math.max(1, maxBufferedRecords / this.lanes.size) * part
-    const bytes = (maxBufferedBytes / this.lanes.size) * part
-    return lane.held > records || lane.bytes > bytes || lane.tracker.length > records * SPAN
+    return !exceedsShare(lane, this.lanes.size, this.options.settings, 0.5)
   }
 
   #changeOrTimeout(lane: Lane): Promise<void> {
@@ -620,14 +507,4 @@ export class Group {
     for (const lane of this.lanes.values()) lane.close()
     await this.#consumer.stop()
   }
-}
-
-function laneKey({ topic, partition }: TopicPartition): string {
-  return `${topic}/${partition}`
-}
-
-/** A fetch may bring more than there is room for by one response, so that is kept to a part of the room. */
-function fetchSizes(maxBufferedBytes: number): { maxBytes: number; maxBytesPerPartition: number } {
-  const maxBytes = Math.max(64 * 1024, Math.min(10 * 1024 * 1024, Math.floor(maxBufferedBytes / 4)))
-  return { maxBytes, maxBytesPerPartition: Math.min(256 * 1024, maxBytes) }
 }

@@ -1,11 +1,13 @@
-/** A fetched message as what stands in a lane: its size, its order, and on a retry topic what its headers say. */
+/** Fetched messages into what stands in a lane: size, order, and on a retry topic what the headers say. */
 import type { Settings } from '../config'
 import { HEADER } from '../envelope'
 import type { Emitter } from '../observe'
+import type { Clock } from '../ports'
 import { type HeaderValue, type Message, toRec } from '../record'
 import { openRetry } from '../route'
 import type { Topology } from '../topology'
 import type { Entry, Lane } from './lane'
+import type { LaneQueue } from './lane-queue'
 import { SerialQueue } from './serial-queue'
 
 /** What a record costs in memory beyond its bytes: objects of the client and of ours. Bytes; a rough figure. */
@@ -17,22 +19,47 @@ export interface Intake {
   readonly gated: boolean
   readonly topology: Topology
   readonly emitter: Emitter
+  readonly clock: Clock
+  /** Of the next entry: those that are due together start in the order in which they came. */
+  seq: number
+}
+
+/** `tail`: the offset behind the batch. */
+export function takeBatch(intake: Intake, lane: Lane, messages: readonly Message[], tail: bigint): void {
+  if (lane.queue instanceof SerialQueue) takeSerial(lane, lane.queue, messages, tail)
+  else takeEach(intake, lane, lane.queue, messages, tail)
+}
+
+function takeEach(
+  intake: Intake,
+  lane: Lane,
+  queue: LaneQueue<Entry>,
+  messages: readonly Message[],
+  tail: bigint,
+): void {
+  const now = intake.gated ? intake.clock.now() : 0
+  const last = messages.length - 1
+  for (let i = 0; i <= last; i++) {
+    const entry = makeEntry(intake, lane, messages[i]!, i === last ? tail : undefined, now)
+    lane.tracker.add(entry)
+    if (entry.settled) {
+      // Another group's: done with as soon as what stands before it is.
+      if (lane.tracker.settle(entry)) lane.dirty = true
+      continue
+    }
+    lane.held++
+    lane.bytes += entry.bytes
+    queue.push(entry)
+  }
 }
 
 /** An entry that is settled already is another group's record, to be passed over. `now`: ms since the epoch. */
-export function makeEntry(
-  intake: Intake,
-  lane: Lane,
-  message: Message,
-  seq: number,
-  tail: bigint | undefined,
-  now: number,
-): Entry {
+function makeEntry(intake: Intake, lane: Lane, message: Message, tail: bigint | undefined, now: number): Entry {
   const entry = {
     message,
     offset: message.offset,
     bytes: sizeOfMessage(message),
-    seq,
+    seq: intake.seq++,
     orderKey: orderKey(intake.ordering, message.key),
     dueAt: 0,
     settled: false,

@@ -43,6 +43,10 @@ export type Outcome =
   /** The handler paused the lane and threw before it resumed, or a shutdown cut it short: the same record again, nothing counted. */
   | { readonly kind: 'again' }
 
+export function laneKey({ topic, partition }: TopicPartition): string {
+  return `${topic}/${partition}`
+}
+
 /** Attempts of closed lanes of one partition that still run, by offset: a record that comes again joins its call. */
 export type Unfinished = Map<string, UnfinishedAttempt>
 
