@@ -24,7 +24,7 @@ import type { Topology } from '../topology'
 import type { Attempt } from './attempt'
 import type { Decoder } from './decode'
 import type { Entry, Lane, Outcome } from './lane'
-import { attemptFields, classifyContext, createAttemptRunner, type AttemptRunner } from './run-attempt'
+import { attemptFields, classifyContext, createAttemptRunner, placeOf, type AttemptRunner } from './run-attempt'
 import { checkOutgoing } from './staged'
 
 /** How long to wait before a record that fits nowhere is offered to the dead letter topic again, ms. */
@@ -93,7 +93,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const running = lane.unfinished?.get(entry.offset) as Attempt | undefined
     if (running) {
       // Delivered again (a rejoin, a crash of the client) while its first call is under way here.
-      emitter.emit('skipped', { ...placeOf(lane, entry), why: 'joined' })
+      emitter.emit('skipped', { ...placeOf({ lane, entry }), why: 'joined' })
       ;(running.joiners ??= []).push((outcome) => conclude(lane, entry, outcome, running))
     } else if (entry.opened?.kind === 'reject') {
       const { opened } = entry
@@ -121,7 +121,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   function isForAnotherGroup(lane: Lane, entry: Entry): boolean {
     const opened = openMain(toRec(lane.topic, lane.partition, entry.message), topology)
     if (opened.kind !== 'skip') return false
-    emitter.emit('skipped', { ...placeOf(lane, entry), why: 'other-group', group: opened.group })
+    emitter.emit('skipped', { ...placeOf({ lane, entry }), why: 'other-group', group: opened.group })
     return true
   }
 
@@ -146,7 +146,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     if (lane.closed) {
       // Its new owner gets the record again, so a copy of ours would make it two.
       if (attempt.called && attempt.joiners === undefined) {
-        emitter.emit('late', { ...placeOf(lane, entry), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
+        emitter.emit('late', { ...placeOf({ lane, entry }), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
       }
       options.released(lane, entry)
     } else if (outcome.kind === 'again') options.again(lane, entry)
@@ -277,7 +277,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       if (!(await stuck(lane, STUCK_RETRY_MS))) return
     }
     if (lane.closed) {
-      emitter.emit('late', { ...placeOf(lane, entry), outcome: 'failed' })
+      emitter.emit('late', { ...placeOf({ lane, entry }), outcome: 'failed' })
       return
     }
     report(lane, entry, decision, because, errorText(judged.error))
@@ -299,7 +299,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   function report(lane: Lane, entry: Entry, decision: Decision, because: string, error: string): void {
     const { attempt, topic: to } = decision
-    const fields = { ...placeOf(lane, entry), to, attempt, because, error }
+    const fields = { ...placeOf({ lane, entry }), to, attempt, because, error }
     if (decision.kind === 'retry') emitter.emit('retried', { ...fields, dueAt: decision.dueAt })
     else emitter.emit('deadLettered', { ...fields, reason: decision.reason })
   }
@@ -322,7 +322,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   function settleIfOpen(lane: Lane, entry: Entry): void {
-    if (lane.closed) emitter.emit('late', { ...placeOf(lane, entry), outcome: 'ok' })
+    if (lane.closed) emitter.emit('late', { ...placeOf({ lane, entry }), outcome: 'ok' })
     else options.settled(lane, entry)
   }
 
@@ -332,8 +332,4 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   return { runner, start }
-}
-
-export function placeOf(lane: Lane, entry: Entry): { tier: string; topic: string; partition: number; offset: string } {
-  return { tier: lane.tier, topic: lane.topic, partition: lane.partition, offset: entry.offset }
 }

@@ -3,7 +3,7 @@
  * its pause are dealt with here; where the record goes afterwards is not.
  */
 import { describeError, type Classifier } from '../classify'
-import type { Emitter } from '../observe'
+import type { At, Emitter } from '../observe'
 import type { Clock, Logger } from '../ports'
 import { type EachMessage, type Handler, type HandlerMessage, toMessageHeaders } from '../record'
 import { Attempt } from './attempt'
@@ -247,8 +247,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   return { watchdog, start }
 }
 
-export function placeOf(attempt: Attempt): { tier: string; topic: string; partition: number; offset: string } {
-  const { lane, entry } = attempt
+export function placeOf({ lane, entry }: Pick<Attempt, 'lane' | 'entry'>): At & { tier: string } {
   return { tier: lane.tier, topic: lane.topic, partition: lane.partition, offset: entry.offset }
 }
 
