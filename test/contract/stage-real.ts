@@ -71,6 +71,8 @@ export async function realStage(brokers: string[]): Promise<Stage> {
           configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
         })),
       })
+      // Metadata may know a leader before that broker knows itself to be one.
+      for (const topic of Object.keys(topics)) await vi.waitFor(() => admin.fetchTopicOffsets(topic), LIMIT)
     },
     async addPartitions(topic, count) {
       await admin.createPartitions({ topicPartitions: [{ topic, count }] })

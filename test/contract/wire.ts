@@ -29,6 +29,8 @@ export interface StoredRecord {
 
 const PRODUCE = [0, 3] as const
 const FETCH = [1, 4] as const
+/** UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER. */
+const NOT_YET = [3, 5, 6]
 const MAX_BYTES = 50 * 1024 * 1024
 const CONTROL = 0x20
 
@@ -44,12 +46,14 @@ export class Wire {
   ) {}
 
   /** Appends records to one partition as one batch; the offset of the first. */
-  async produce(topic: string, partition: number, records: readonly WireRecord[]): Promise<bigint> {
+  async produce(topic: string, partition: number, records: readonly WireRecord[], tries = 500): Promise<bigint> {
     const batch = encodeBatch(records)
     const body = [text(null), int16(-1), int32(30_000), int32(1), text(topic), int32(1), int32(partition)]
     const answer = await this.#ask(PRODUCE, [...body, int32(batch.length), batch])
     answer.skip(4).skipText().skip(8)
     const error = answer.int16()
+    // A broker that is not the leader yet, of a topic or partition that was made a moment ago.
+    if (NOT_YET.includes(error) && tries > 1) return this.produce(topic, partition, records, tries - 1)
     if (error !== 0) throw new Error(`the broker refused a record for ${topic}/${partition}: error ${error}`)
     return answer.int64()
   }

@@ -5,6 +5,7 @@
  *   - `starting`, and `crashed`, end when run() has resolved AND a GROUP_JOIN came: before, a commit is not sent.
  *   - `crashed`: we connect and run again, with a growing delay. kafkajs's own restart is switched off: its timer is set
  *     after the last moment at which a disconnect could clear it. No payload of before may be used for a commit.
+ *   - a request that times out while running counts as a crash, and another client takes over: see replaceClient.
  *   - `stopped`: no restart. A disconnect waits for the run() that is under way, however long that takes: before the join
  *     has ended kafkajs takes a disconnect for done, lets go of its runner, and joins afterwards, out of everybody's reach.
  *
@@ -54,25 +55,37 @@ export function createKafkajsConsumer(
   let stopping: Promise<void> | undefined
   const joined = signal<void>()
 
-  const consumer: ConsumerLike = kafka.consumer({
-    groupId: options.groupId,
-    partitionAssigners: createAssigners(() => owned, lookUp),
-    sessionTimeout: options.sessionTimeoutMs,
-    heartbeatInterval: options.heartbeatIntervalMs,
-    rebalanceTimeout: options.rebalanceTimeoutMs,
-    maxWaitTimeInMs: options.maxWaitMs,
-    maxBytes: options.maxBytes,
-    maxBytesPerPartition: options.maxBytesPerPartition,
-    metadataMaxAge: options.metadataMaxAgeMs,
-    allowAutoTopicCreation: false,
-    retry: {
-      ...RETRY,
-      restartOnFailure: () => {
-        passing = true
-        return Promise.resolve(false)
+  /** Clients that were given up, on their way out. */
+  const retired = new Set<Promise<void>>()
+  let consumer = makeClient()
+
+  function makeClient(): ConsumerLike {
+    const client = kafka.consumer(clientConfig())
+    listenTo(client)
+    return client
+  }
+
+  function clientConfig(): Parameters<KafkaJsLike['consumer']>[0] {
+    return {
+      groupId: options.groupId,
+      partitionAssigners: createAssigners(() => owned, lookUp),
+      sessionTimeout: options.sessionTimeoutMs,
+      heartbeatInterval: options.heartbeatIntervalMs,
+      rebalanceTimeout: options.rebalanceTimeoutMs,
+      maxWaitTimeInMs: options.maxWaitMs,
+      maxBytes: options.maxBytes,
+      maxBytesPerPartition: options.maxBytesPerPartition,
+      metadataMaxAge: options.metadataMaxAgeMs,
+      allowAutoTopicCreation: false,
+      retry: {
+        ...RETRY,
+        restartOnFailure: () => {
+          passing = true
+          return Promise.resolve(false)
+        },
       },
-    },
-  })
+    }
+  }
 
   /** Runs a part of ours for kafkajs, which must never see it throw. */
   function contain(where: string, fn: () => void): void {
@@ -91,49 +104,84 @@ export function createKafkajsConsumer(
     }
   }
 
-  consumer.on('consumer.group_join', ({ payload }) => {
-    contain('group join', () => {
-      if (state === 'stopped') return
-      if (state === 'crashed') contain('restarted', () => listener.restarted())
-      member = true
-      upWhereReady()
-      joined.resolve()
-      owned = new Map(Object.entries(payload.memberAssignment))
-      restarts = 0
-      listener.assigned({
-        memberId: payload.memberId,
-        partitions: [...owned].flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition }))),
+  function listenTo(client: ConsumerLike): void {
+    client.on('consumer.group_join', ({ payload }) => {
+      contain('group join', () => {
+        if (client !== consumer) return
+        if (state === 'stopped') return
+        if (state === 'crashed') contain('restarted', () => listener.restarted())
+        member = true
+        upWhereReady()
+        joined.resolve()
+        owned = new Map(Object.entries(payload.memberAssignment))
+        restarts = 0
+        listener.assigned({
+          memberId: payload.memberId,
+          partitions: [...owned].flatMap(([topic, partitions]) =>
+            partitions.map((partition) => ({ topic, partition })),
+          ),
+        })
       })
     })
-  })
-  consumer.on('consumer.rebalancing', () => contain('rebalancing', () => listener.rebalancing()))
-  consumer.on('consumer.commit_offsets', () => {
-    commitEvents++
-  })
-  consumer.on('consumer.fetch', () => contain('fetch', () => listener.fetched()))
-  consumer.on('consumer.end_batch_process', ({ payload }) => {
-    if (payload.batchSize !== 0) return
-    contain('empty batch', () => {
-      const last = BigInt(payload.lastOffset)
-      // Without a record of its own (all of it compacted away) the batch begins where it ends.
-      const first = payload.firstOffset === null ? last : BigInt(payload.firstOffset)
-      listener.passed({ topic: payload.topic, partition: payload.partition }, first, last + 1n)
+    client.on('consumer.rebalancing', () => {
+      if (client === consumer) contain('rebalancing', () => listener.rebalancing())
     })
-  })
-  consumer.on('consumer.crash', ({ payload: { error } }) => {
-    contain('crash', () => {
-      payloadCommit = undefined
-      member = false
-      // Where nothing has ever worked, an error that lasts ends the start.
-      const restarting = !leaving && (passing || state !== 'starting')
-      passing = false
-      if (state === 'stopped') return
-      if (state === 'running') state = 'crashed'
-      if (restarting) restartLater()
-      else joined.reject(error)
-      listener.crashed(error, restarting)
+    client.on('consumer.commit_offsets', () => {
+      if (client === consumer) commitEvents++
     })
-  })
+    client.on('consumer.fetch', () => {
+      if (client === consumer) contain('fetch', () => listener.fetched())
+    })
+    client.on('consumer.network.request_timeout', () => {
+      if (client === consumer && state === 'running') contain('request timeout', replaceClient)
+    })
+    client.on('consumer.end_batch_process', ({ payload }) => {
+      if (payload.batchSize !== 0 || client !== consumer) return
+      contain('empty batch', () => {
+        const last = BigInt(payload.lastOffset)
+        // Without a record of its own (all of it compacted away) the batch begins where it ends.
+        const first = payload.firstOffset === null ? last : BigInt(payload.firstOffset)
+        listener.passed({ topic: payload.topic, partition: payload.partition }, first, last + 1n)
+      })
+    })
+    client.on('consumer.crash', ({ payload: { error } }) => {
+      contain('crash', () => {
+        if (client !== consumer) return
+        payloadCommit = undefined
+        member = false
+        // Where nothing has ever worked, an error that lasts ends the start.
+        const restarting = !leaving && (passing || state !== 'starting')
+        passing = false
+        if (state === 'stopped') return
+        if (state === 'running') state = 'crashed'
+        if (restarting) restartLater()
+        else joined.reject(error)
+        listener.crashed(error, restarting)
+      })
+    })
+  }
+
+  /**
+   * A request that gets no answer in its time may never get one: where a connection is cut in the middle of a response,
+   * kafkajs keeps the half of it, reads the next connection's bytes behind it, and understands nothing any more (seen on a
+   * real broker: connections that stood, and no fetch answered). Such a client cannot even be stopped in good time, so
+   * another takes its place while it ends.
+   */
+  function replaceClient(): void {
+    const old = consumer
+    state = 'crashed'
+    payloadCommit = undefined
+    member = false
+    consumer = makeClient()
+    const gone = quietDisconnect(old).finally(() => retired.delete(gone))
+    retired.add(gone)
+    restartLater()
+    const error = new RetrylineError(
+      'RETRYLINE_CONNECT',
+      'the broker has not answered a request; a new connection is made',
+    )
+    listener.crashed(error, true)
+  }
 
   function restartLater(): void {
     const delay = Math.min(RESTART.firstMs * 2 ** restarts++, RESTART.maxMs)
@@ -149,18 +197,20 @@ export function createKafkajsConsumer(
   }
 
   async function run(): Promise<void> {
+    const client = consumer
     ran = member = false
-    await consumer.connect()
-    if (!leaving) await consumer.subscribe({ topics: [...options.topics], fromBeginning: true })
+    await client.connect()
+    if (!leaving) await client.subscribe({ topics: [...options.topics], fromBeginning: true })
     // Before the join nothing is lost by going no further, and the stop need not wait for it.
     if (leaving) throw stoppedEarly()
-    await consumer.run({
+    await client.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
       partitionsConsumedConcurrently: options.concurrency,
-      eachBatch,
+      eachBatch: (payload) => (client === consumer ? eachBatch(payload) : Promise.resolve()),
     })
     // It resolves too when the join has failed: then a crash was told before.
+    if (client !== consumer) return
     ran = true
     upWhereReady()
   }
@@ -187,9 +237,9 @@ export function createKafkajsConsumer(
     }
   }
 
-  async function quietDisconnect(): Promise<void> {
+  async function quietDisconnect(client: ConsumerLike): Promise<void> {
     try {
-      await consumer.disconnect()
+      await client.disconnect()
     } catch (error) {
       tell('disconnect', error)
     }
@@ -199,7 +249,7 @@ export function createKafkajsConsumer(
     restartTimer?.cancel()
     await running?.catch(() => undefined)
     state = 'stopped'
-    await quietDisconnect()
+    await Promise.all([quietDisconnect(consumer), ...retired])
   }
 
   return {
