@@ -26,12 +26,15 @@ export interface ResilientConsumer extends AsyncDisposable {
    * from inside a handler it resolves at once, and the stop goes on when that handler has ended.
    */
   stop(options?: StopOptions): Promise<StopReport>
-  /** Starts no more handlers, for one main topic (its retries too) or for all. Memberships and offsets are kept. */
+  /**
+   * Starts no more handlers, for one main topic (its retries too) or for all. Memberships and offsets are kept. Throws
+   * RETRYLINE_STATE for a topic that is not one of its main topics.
+   */
   pause(target?: PauseTarget): void
   resume(target?: PauseTarget): void
   /** How every group and partition is; fit for JSON. Cheap enough for a probe every second. */
   health(): Health
-  /** Listens to one kind of event, or to `all`; returns the function that stops it. */
+  /** Listens to one kind of event, or to `all`; returns the function that stops it. Throws RETRYLINE_STATE for others. */
   on<E extends EventType>(type: E, listener: Listener<E>): () => void
   on(type: 'all', listener: AnyListener): () => void
   /** Every topic that it reads or writes, and what for. */
@@ -76,7 +79,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
   // Unique in the process: a stop called from the handler of another consumer is none of this one's own.
   const frameName = `retryline-handler-${++instances}`
   const decoder = createDecoder({ decode: settings.decode, schema: settings.schema })
-  const pauses = createPauses(emitter, () => lifecycle.groups().forEach((group) => group.pumpAll()))
+  const pauses = createPauses(emitter, settings.topics, () => lifecycle.groups().forEach((group) => group.pumpAll()))
 
   function makeGroups(topology: Topology): Group[] {
     const main = { groupId: topology.groupId, topics: topology.topics, tier: undefined }

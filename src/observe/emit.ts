@@ -3,6 +3,7 @@
  * the flow. What they throw becomes a `problem` event, at most a few in each window; what is thrown on a `problem` is
  * only logged, so that no storm feeds itself.
  */
+import { RetrylineError } from '../errors'
 import { systemClock } from '../ports'
 import type { Clock, Logger } from '../ports'
 import { errorText } from './error-text'
@@ -113,6 +114,15 @@ export function createEmitter(options: EmitterOptions): Emitter {
 
   const on = (type: EventType | 'all', listener: (event: never) => unknown): (() => void) => {
     const types = type === 'all' ? EVENT_TYPES : [type]
+    if (type !== 'all' && !EVENT_TYPES.includes(type)) {
+      throw new RetrylineError(
+        'RETRYLINE_STATE',
+        `on(): there is no event '${String(type)}'; there are: ${EVENT_TYPES.join(', ')}, and all`,
+      )
+    }
+    if (typeof listener !== 'function') {
+      throw new RetrylineError('RETRYLINE_STATE', `on(): the listener of '${type}' is no function; give one`)
+    }
     const call: Call = { name: `listener of ${type}`, fn: listener }
     const change = (next: (list: readonly Call[]) => readonly Call[]): void => {
       for (const each of types) {

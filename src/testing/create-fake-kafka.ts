@@ -89,7 +89,21 @@ export interface FakeKafka extends FakeClient {
   produce(topic: string, record: ForeignRecord): { partition: number; offset: bigint }
 }
 
+/** For JavaScript: what the types would have said. */
+function checkOptions(options: FakeKafkaOptions): void {
+  const known = ['topics', 'startAt', 'stallAfter', 'clientId', 'retry', 'brokers', 'slowPolls']
+  const stranger = Object.keys(options).find((name) => !known.includes(name))
+  const problem =
+    stranger !== undefined
+      ? `there is no option '${stranger}'; there are: ${known.join(', ')}`
+      : Array.isArray(options.topics) || (options.topics !== undefined && typeof options.topics !== 'object')
+        ? 'topics is not understood; give { orders: 3 }, the partitions of each topic'
+        : undefined
+  if (problem !== undefined) throw new RetrylineError('RETRYLINE_TESTING', `createFakeKafka(): ${problem}`)
+}
+
 export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
+  checkOptions(options)
   const clock = createManualClock(options)
   const broker = new FakeBroker(clock, options.brokers)
   const consumers: LiveConsumer[] = []

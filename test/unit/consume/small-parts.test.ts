@@ -80,7 +80,7 @@ describe('pauses', () => {
   test('of one topic, of all, and what ends which', () => {
     const { emitter, of } = recorder(createTestClock())
     let resumed = 0
-    const pauses = createPauses(emitter, () => resumed++)
+    const pauses = createPauses(emitter, ['a', 'b'], () => resumed++)
     expect([pauses.isPaused('a'), pauses.any()]).toEqual([false, false])
     pauses.pause({ topic: 'a' })
     expect([pauses.isPaused('a'), pauses.isPaused('b'), pauses.any()]).toEqual([true, false, true])
@@ -91,6 +91,16 @@ describe('pauses', () => {
     pauses.resume()
     expect([pauses.isPaused('a'), pauses.any(), resumed]).toEqual([false, false, 2])
     expect([of('paused').length, of('resumed').length]).toEqual([2, 2])
+  })
+})
+
+describe('P13: a pause that is not understood pauses nothing', () => {
+  test.each([['a' as never], [{ topic: 'nope' }], [{ topic: 7 } as never], [null as never]])('%j', (target) => {
+    const { emitter, of } = recorder(createTestClock())
+    const pauses = createPauses(emitter, ['a'], () => undefined)
+    expect(() => pauses.pause(target)).toThrow(target === ('a' as never) ? /'a'|"a"/ : /give \{ topic \} with one of a/)
+    expect(() => pauses.resume(target)).toThrow(/give \{ topic \}/)
+    expect([pauses.any(), of('paused').length, of('resumed').length]).toEqual([false, 0, 0])
   })
 })
 

@@ -106,6 +106,14 @@ describe('who gets an event', () => {
     expect(seen).toEqual(['named 42', 'all attempt', 'second', 'listener', 'listener of all attempt'])
   })
 
+  test('P13: an event that does not exist, or no function, is refused with what there is', () => {
+    const { emitter } = make([])
+    expect(() => emitter.on('deadletter' as never, () => undefined)).toThrow(
+      /no event 'deadletter'; there are: .*deadLettered/,
+    )
+    expect(() => emitter.on('deadLettered', undefined as never)).toThrow(/no function/)
+  })
+
   test('hooks keep their this', () => {
     class Counter {
       count = 0

@@ -26,7 +26,8 @@ describe("the consumer protocol, against kafkajs's own encoder and decoder", () 
 
   test('what a member is given: the same bytes, and kafkajs reads the same', () => {
     const partitions = fc.array(fc.nat(2 ** 31 - 1), { maxLength: 6 })
-    const name = fc.stringMatching(/^[a-z._-]{1,12}$/)
+    // kafkajs's decoder loses a topic of the one name that sets a prototype.
+    const name = fc.stringMatching(/^[a-z._-]{1,12}$/).filter((text) => text !== '__proto__')
     fc.assert(
       fc.property(fc.nat(3), fc.dictionary(name, partitions, { noNullPrototype: true }), (version, assignment) => {
         const ours = encodeMemberAssignment(version, new Map(Object.entries(assignment)))
