@@ -48,6 +48,7 @@ function setUp(over: Partial<GroupListener> = {}) {
   const stub = kafka.consumers[0]!
   return {
     clock,
+    kafka,
     stub,
     heard,
     consumer,
@@ -487,5 +488,55 @@ describe('P12: nothing of ours reaches kafkajs', () => {
     consumer.pause({ topic: 'orders', partition: 0 })
     consumer.resume({ topic: 'orders', partition: 0 })
     expect(stub.calls.slice(-3)).toEqual(['seek orders/0 1152921504606846976', 'pause orders/0', 'resume orders/0'])
+  })
+})
+
+describe('a request that is never answered: the connection may be poisoned', () => {
+  test('another client takes over while the old one ends, and what the old one still says is not heard', async () => {
+    const { kafka, stub, heard, clock, consumer, running } = setUp()
+    await running()
+    const gone = stub.hold('disconnect')
+    stub.emit('network.request_timeout')
+    expect(heard.at(-1)).toMatch(/^crashed the broker has not answered a request.* true$/)
+    expect(consumer.running).toBe(false)
+
+    const before = heard.length
+    stub.join({ orders: [0, 1] }, 'm-old')
+    stub.emit('rebalancing')
+    stub.emit('fetch')
+    stub.emit('network.request_timeout')
+    await stub.batch()
+    await stub.crash(new Error('late'))
+    expect(heard).toHaveLength(before)
+    expect(kafka.consumers).toHaveLength(2)
+
+    await clock.advance(500)
+    const fresh = kafka.consumers[1]!
+    fresh.join({ orders: [0] }, 'm-new')
+    await clock.settle()
+    expect(heard.at(-1)).toBe('assigned m-new orders/0')
+    expect(consumer.running).toBe(true)
+    await fresh.batch()
+    expect(heard.at(-1)).toMatch(/^batch orders/)
+
+    // A stop leaves nothing: it waits for the old one too.
+    const stopped = consumer.stop()
+    await clock.settle()
+    expect(await isSettled(stopped)).toBe(false)
+    gone.resolve()
+    await stopped
+    expect(fresh.calls.at(-1)).toBe('disconnect')
+  })
+
+  test('before the first join, and after a stop, it changes nothing', async () => {
+    const { kafka, stub, clock, consumer, running } = setUp()
+    const started = running()
+    stub.emit('network.request_timeout')
+    await started
+    expect(kafka.consumers).toHaveLength(1)
+    await consumer.stop()
+    stub.emit('network.request_timeout')
+    await clock.advance(60_000)
+    expect(kafka.consumers).toHaveLength(1)
   })
 })
