@@ -17,5 +17,5 @@ export function exceedsShare(lane: Lane, lanes: number, limits: Limits, part: nu
 /** A fetch may bring more than there is room for by one response, so that is kept to a part of the room. */
 export function fetchSizes({ maxBufferedBytes }: Limits): { maxBytes: number; maxBytesPerPartition: number } {
   const maxBytes = Math.max(64 * 1024, Math.min(10 * 1024 * 1024, Math.floor(maxBufferedBytes / 4)))
-  return { maxBytes, maxBytesPerPartition: Math.min(256 * 1024, maxBytes) }
+  return { maxBytes, maxBytesPerPartition: Math.min(384 * 1024, maxBytes) }
 }
