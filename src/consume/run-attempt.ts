@@ -224,7 +224,8 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
       runningMs: Math.round(clock.monotonic() - attempt.startedAt),
       during,
     })
-    finish(attempt, timeoutOf(attempt))
+    // At a shutdown nothing was decided about the record: it is left, uncommitted, to the next owner.
+    finish(attempt, during === 'shutdown' ? AGAIN : timeoutOf(attempt))
   }
 
   function finish(attempt: Attempt, outcome: Outcome): void {

@@ -448,7 +448,7 @@ describe('immediate', () => {
     await clock.settle()
     runner.watchdog.abandonAll()
     runner.watchdog.close()
-    expect(kinds()).toEqual(['timeout'])
+    expect(kinds()).toEqual(['again'])
     expect(clock.timers).toBe(0)
   })
 })
