@@ -88,23 +88,6 @@ export function publishPromises(given: Given): void {
       member.faults.freeDisconnects()
     })
 
-    it('R03: main 6, retry 3, dead letter 1 partition: nothing vanishes', async () => {
-      const scene = await given.scene({ partitions: 6, retryPartitions: 3, deadPartitions: 1 })
-      await scene.join(FAILS)
-      for (let partition = 0; partition < 6; partition++) {
-        await scene.produce(
-          [{ value: `plain ${partition}` }, { key: `key ${partition}`, value: `keyed ${partition}` }],
-          partition,
-        )
-      }
-      await scene.untilDone()
-      const expected = [0, 1, 2, 3, 4, 5].flatMap((n) => [`plain ${n}`, `keyed ${n}`]).sort()
-      expect((await given.stage().records(scene.retry('200ms'))).map(({ value }) => String(value)).sort()).toEqual(
-        expected,
-      )
-      expect((await scene.dead()).map(({ value }) => String(value)).sort()).toEqual(expected)
-    })
-
     it('what a handler sends stands before its record is done with', async () => {
       const scene = await given.scene({ partitions: 2 })
       const out = given.stage().unique('invoices')
