@@ -122,6 +122,8 @@ export class Group {
         },
         fetched: () => {
           this.#fetchedAt = clock.monotonic()
+          // Not at the join: what crashes it at the first fetch would look well between two crashes.
+          this.crashed = undefined
         },
         restarted: () => emitter.emit('restarted', { tier: this.tierName }),
         problem: (where, error) =>
@@ -190,7 +192,6 @@ export class Group {
     this.#epoch++
     // A join is a sign of life too: a broker that never answers a fetch after it is silent from here on.
     this.#fetchedAt = this.options.clock.monotonic()
-    this.crashed = undefined
     this.#rebalancing = false
     const same = memberId === this.#memberId
     this.#memberId = memberId

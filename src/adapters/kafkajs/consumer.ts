@@ -24,11 +24,16 @@ import type {
   TopicPartition,
 } from '../../ports'
 import { createAssigners, type LookUp } from './assigner'
+import { asCrash } from './errors'
 import type { ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
 
 /** kafkajs's own retries of a fetch, a join or a metadata look-up; short enough that a broker's return is seen soon. */
 const RETRY = { initialRetryTime: 300, maxRetryTime: 5_000, retries: 8 }
-/** First and longest delay of a restart of ours. */
+/**
+ * First and longest delay of a restart of ours. The count begins anew only where the consumer has lived as long as the
+ * longest: what crashes it at its first fetch (a batch that cannot be read) does so after every join, and each join and
+ * crash is a rebalance for all members of the group.
+ */
 const RESTART = { firstMs: 500, maxMs: 30_000 }
 
 export function createKafkajsConsumer(
@@ -50,6 +55,7 @@ export function createKafkajsConsumer(
   let ran = false
   let member = false
   let restarts = 0
+  let joinedAt: number | undefined
   let restartTimer: Timer | undefined
   let running: Promise<void> | undefined
   let stopping: Promise<void> | undefined
@@ -114,7 +120,7 @@ export function createKafkajsConsumer(
         upWhereReady()
         joined.resolve()
         owned = new Map(Object.entries(payload.memberAssignment))
-        restarts = 0
+        joinedAt ??= clock.monotonic()
         listener.assigned({
           memberId: payload.memberId,
           partitions: [...owned].flatMap(([topic, partitions]) =>
@@ -130,7 +136,7 @@ export function createKafkajsConsumer(
       if (client === consumer) commitEvents++
     })
     client.on('consumer.fetch', () => {
-      if (client === consumer) contain('fetch', () => listener.fetched())
+      if (client === consumer && member) contain('fetch', () => listener.fetched())
     })
     client.on('consumer.network.request_timeout', () => {
       if (client === consumer && state === 'running') contain('request timeout', replaceClient)
@@ -154,9 +160,10 @@ export function createKafkajsConsumer(
         passing = false
         if (state === 'stopped') return
         if (state === 'running') state = 'crashed'
+        const told = asCrash(error, [...owned.keys()])
         if (restarting) restartLater()
-        else joined.reject(error)
-        listener.crashed(error, restarting)
+        else joined.reject(told)
+        listener.crashed(told, restarting)
       })
     })
   }
@@ -184,6 +191,8 @@ export function createKafkajsConsumer(
   }
 
   function restartLater(): void {
+    if (joinedAt !== undefined && clock.monotonic() - joinedAt >= RESTART.maxMs) restarts = 0
+    joinedAt = undefined
     const delay = Math.min(RESTART.firstMs * 2 ** restarts++, RESTART.maxMs)
     restartTimer?.cancel()
     restartTimer = clock.after(delay, () => {

@@ -257,7 +257,7 @@ describe('P9: stop in every state', () => {
 })
 
 describe('P12: a crash', () => {
-  test('is answered by a restart of ours, later and later, and a join begins the count anew', async () => {
+  test('is answered by a restart of ours, later and later, and a life as long begins the count anew', async () => {
     const { stub, running, clock, times, heard } = setUp()
     await running()
     const waits: number[] = []
@@ -271,8 +271,53 @@ describe('P12: a crash', () => {
     expect(heard.filter((line) => line === 'crashed gone true')).toHaveLength(8)
     stub.join()
     expect(heard.at(-2)).toBe('restarted')
+    await clock.advance(30_000)
     await stub.crash(new Error('again'))
     expect(clock.nextIn).toBe(500)
+  })
+
+  test('R55: what kills it after every join is not tried every half second', async () => {
+    const { stub, running, clock } = setUp()
+    await running()
+    const waits: number[] = []
+    for (let i = 0; i < 7; i++) {
+      await stub.crash(new Error('a batch that cannot be read'))
+      waits.push(clock.nextIn!)
+      await clock.advance(clock.nextIn!)
+      stub.join()
+      await clock.advance(1_000)
+      // A rebalance is no new life.
+      stub.join()
+    }
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000])
+  })
+
+  test('R55: a codec that kafkajs does not have is told with the topics and what to do', async () => {
+    const { stub, running, heard } = setUp()
+    await running()
+    stub.join({ orders: [0], refunds: [1], a: [0], b: [0], c: [2] })
+    const error = Object.assign(new Error('LZ4 compression not implemented'), { name: 'KafkaJSNotImplemented' })
+    await stub.crash(error)
+    expect(heard.at(-1)).toBe(
+      "crashed LZ4 compression not implemented: register it in kafkajs's CompressionCodecs (docs/operations.md), " +
+        "a batch on 'orders' or 'refunds' or 'a' or 2 more needs it true",
+    )
+    await stub.crash(new Error('LZ4 compression not implemented'))
+    expect(heard.at(-1)).toBe('crashed LZ4 compression not implemented true')
+  })
+
+  test('a fetch counts only for a member: one that was under way at the crash is no sign of life', async () => {
+    const { stub, running, clock, heard } = setUp()
+    await running()
+    stub.emit('fetch')
+    await stub.crash(new Error('gone'))
+    stub.emit('fetch')
+    await clock.advance(500)
+    stub.emit('fetch')
+    expect(heard.filter((line) => line === 'fetched')).toHaveLength(1)
+    stub.join()
+    stub.emit('fetch')
+    expect(heard.at(-1)).toBe('fetched')
   })
 
   test('a restart that fails is told and tried again', async () => {
