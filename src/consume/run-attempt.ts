@@ -75,14 +75,17 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   } as Record<string, (attempt: Attempt, payload: EachMessage, context: Context) => Promise<void>>
 
   function begin(lane: Lane, entry: Entry): Attempt {
-    const attempt = new Attempt(lane, entry, entry.opened?.attempt ?? 1, maxAttempts)
-    // Whoever listens is told durations, and gets exact ones.
-    watchdog.add(attempt, emitter.active.attempt ? clock.monotonic() : options.now())
-    return attempt
+    return new Attempt(lane, entry, entry.opened?.attempt ?? 1, maxAttempts)
+  }
+
+  /** Whoever listens is told durations, and gets exact ones. */
+  function startTime(): number {
+    return emitter.active.attempt ? clock.monotonic() : options.now()
   }
 
   function start(lane: Lane, entry: Entry, decoded?: Decoded | Promise<Decoded>): void {
     const attempt = begin(lane, entry)
+    watchdog.add(attempt, startTime())
     if (decoded === undefined) callHandler(attempt)
     else if (!('then' in decoded)) use(attempt, decoded)
     else {
@@ -120,10 +123,15 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
     }
     attempt.triesEnded++
     attempt.state = 'ended'
-    watchdog.remove(attempt)
     report(attempt, OK, 'ok')
-    const next = options.succeeded(attempt)
-    return next && begin(attempt.lane, next)
+    const entry = options.succeeded(attempt)
+    if (entry === undefined) {
+      watchdog.remove(attempt)
+      return undefined
+    }
+    const next = begin(attempt.lane, entry)
+    watchdog.replace(attempt, next, startTime())
+    return next
   }
 
   function callHandler(attempt: Attempt): void {

@@ -36,6 +36,20 @@ export class Watchdog {
     this.#arm(attempt.deadlineAt)
   }
 
+  /** `next` takes the place of one that has ended. Whenever the timer fires for that one, it finds this one. */
+  replace(ended: Attempt, next: Attempt, now: number): void {
+    const { previous, next: behind } = ended
+    next.startedAt = now
+    next.deadlineAt = now + this.timeoutMs
+    next.previous = previous
+    next.next = behind
+    if (previous) previous.next = next
+    else this.#first = next
+    if (behind) behind.previous = next
+    else this.#last = next
+    ended.previous = ended.next = undefined
+  }
+
   remove(attempt: Attempt): void {
     // The timer is left: one for each record would cost more than the record. It finds the next deadline when it fires.
     const { previous, next } = attempt
