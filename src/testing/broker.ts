@@ -32,10 +32,31 @@ export interface Request extends RequestAbout {
   /** Names it in the clock's report of what is busy. */
   readonly label: string
   readonly timeout?: number
+  /** Whose it is: the client, and the connection that it goes over (requests of one connection do not overtake). */
+  readonly client?: object
+  readonly connection?: object
 }
+
+/**
+ * The way of one request under `explore`: how long it takes to the broker, and its answer back. Without it each takes
+ * one macrotask there and none back.
+ */
+export interface Trip {
+  there(): Promise<void>
+  /** The broker has done it, or has refused. */
+  done(error?: unknown): void
+  back(): Promise<void>
+  /** Its connection broke. */
+  cut(): void
+  /** The client has its answer, or has given it up. */
+  end(error?: unknown): void
+}
+
+export type Pace = (request: Request, work: FakeWork) => Trip
 
 /** A long poll that waits at the broker. */
 export interface StandingPoll {
+  readonly client?: object
   wake(): void
   /** Its connection broke: nobody waits for its answer any more. */
   cut(): void
@@ -50,9 +71,12 @@ export class FakeBroker {
   readonly topics: TopicStore
   readonly coordinator: GroupCoordinator
   readonly faults: Faults
-  private readonly lines = new Set<() => void>()
+  /** Set by `explore` alone. */
+  pace: Pace | undefined
+  private readonly lines = new Map<() => void, object | undefined>()
   private readonly polls = new Set<StandingPoll>()
-  private readonly clients = new Set<() => void>()
+  private readonly clients = new Map<() => void, object | undefined>()
+  private readonly strangers = new Set<object>()
   private isDown = false
 
   constructor(
@@ -74,14 +98,32 @@ export class FakeBroker {
     if (this.isDown) return
     this.isDown = true
     this.coordinator.stop()
-    for (const poll of [...this.polls]) poll.cut()
-    for (const cut of [...this.lines]) cut()
-    for (const lost of [...this.clients]) lost()
+    this.breakLines(() => true)
+  }
+
+  /** The client cannot reach the broker any more, as a process that has died: its sessions run out. */
+  cutOff(client: object): void {
+    this.strangers.add(client)
+    this.breakLines((one) => one === client)
+  }
+
+  reconnect(client: object): void {
+    this.strangers.delete(client)
+  }
+
+  reaches(client: object | undefined): boolean {
+    return !this.isDown && (client === undefined || !this.strangers.has(client))
+  }
+
+  private breakLines(of: (client: object | undefined) => boolean): void {
+    for (const poll of [...this.polls]) if (of(poll.client)) poll.cut()
+    for (const [cut, client] of [...this.lines]) if (of(client)) cut()
+    for (const [lost, client] of [...this.clients]) if (of(client)) lost()
   }
 
   /** A client's connection: told when it breaks, also while nothing is under way on it. */
-  onBreak(lost: () => void): () => void {
-    this.clients.add(lost)
+  onBreak(lost: () => void, client?: object): () => void {
+    this.clients.set(lost, client)
     return () => void this.clients.delete(lost)
   }
 
@@ -115,24 +157,75 @@ export class FakeBroker {
   async request<T>(request: Request, act: Act<T>, partly = false): Promise<T> {
     const work = this.clock.track(() => request.label)
     try {
+      if (this.pace !== undefined) return await this.paced(this.pace(request, work), request, act, partly, work)
       await this.clock.turn()
-      if (this.isDown) throw connectionClosed()
-      const fault = this.faults.take(request)
-      if (fault?.do === 'fail' && !partly) throw this.errorOf(fault.error)
-      const answer = fault?.do === 'hold' ? this.held(act, fault) : act(fault)
-      const result = answer instanceof Promise ? await this.waiting(request, answer, work) : answer
-      if (fault?.do === 'drop') throw connectionClosed()
-      return result
+      return await this.arrived(request, act, partly, work)
     } finally {
       work.done()
     }
   }
 
+  private async arrived<T>(request: Request, act: Act<T>, partly: boolean, work: FakeWork): Promise<T> {
+    if (!this.reaches(request.client)) throw connectionClosed()
+    const fault = this.faults.take(request)
+    if (fault?.do === 'fail' && !partly) throw this.errorOf(fault.error)
+    const answer = fault?.do === 'hold' ? this.held(request, act, fault) : act(fault)
+    const result = answer instanceof Promise ? await this.waiting(request, answer, work) : answer
+    if (fault?.do === 'drop') throw connectionClosed()
+    return result
+  }
+
+  /**
+   * With a way of its own, there and back. What is on the way breaks with its connection; what the client has given up
+   * still reaches the broker.
+   */
+  private paced<T>(trip: Trip, request: Request, act: Act<T>, partly: boolean, work: FakeWork): Promise<T> {
+    let broken = false
+    const journey = async (): Promise<T> => {
+      await trip.there()
+      if (broken) throw connectionClosed()
+      try {
+        const result = await this.arrived(request, act, partly, work)
+        trip.done()
+        return result
+      } catch (e) {
+        trip.done(e)
+        throw e
+      } finally {
+        await trip.back()
+      }
+    }
+    const sentAt = this.clock.now()
+    return new Promise<T>((resolve, reject) => {
+      let over = false
+      const end = (settle: () => void, error?: unknown): void => {
+        if (over) return
+        over = true
+        timer?.cancel()
+        this.lines.delete(cut)
+        trip.end(error)
+        settle()
+      }
+      const refuse = (error: Error): void => end(() => reject(error), error)
+      const cut = (): void => {
+        broken = true
+        trip.cut()
+        refuse(connectionClosed())
+      }
+      const giveUp = (): void =>
+        refuse(new KafkaJSRequestTimeoutError(request.api, ADDRESS, sentAt, this.clock.now() - sentAt))
+      const limited = request.timeout !== undefined && request.timeout !== Infinity
+      const timer = limited ? this.clock.after(request.timeout, giveUp) : undefined
+      this.lines.set(cut, request.client)
+      journey().then((value) => end(() => resolve(value)), refuse)
+    })
+  }
+
   /** On its way until released; or done, and its answer on its way. */
-  private async held<T>(act: Act<T>, fault: Fault & { do: 'hold' }): Promise<T> {
+  private async held<T>(request: Request, act: Act<T>, fault: Fault & { do: 'hold' }): Promise<T> {
     let broken = false
     const cut = (): void => void (broken = true)
-    this.lines.add(cut)
+    this.lines.set(cut, request.client)
     fault.onCaught()
     try {
       const early = fault.what === 'answer' ? { answer: await act(undefined) } : undefined
@@ -163,7 +256,7 @@ export class FakeBroker {
       }
       const limited = request.timeout !== undefined && request.timeout !== Infinity
       const timer = limited ? this.clock.after(request.timeout, giveUp) : undefined
-      this.lines.add(cut)
+      this.lines.set(cut, request.client)
       // Each client hears of it in a macrotask of its own, as over sockets of their own: what one does at once after a
       // sync is done before the next hears of it.
       answer.then(

@@ -80,9 +80,9 @@ export class Cluster implements FakeCluster {
     const work = this.broker.clock.track(() => `connect to ${ADDRESS}`)
     try {
       await this.broker.clock.turn()
-      if (!this.broker.up) throw connectionRefused()
+      if (!this.broker.reaches(this.context)) throw connectionRefused()
       this.connected = true
-      this.hangUp = this.broker.onBreak(() => this.connectionLost())
+      this.hangUp = this.broker.onBreak(() => this.connectionLost(), this.context)
     } finally {
       work.done()
     }
@@ -101,7 +101,8 @@ export class Cluster implements FakeCluster {
     // What kafkajs asks of a broker that it holds in its hand gets one try; all else looks for a broker with patience.
     if (!this.connected) await (HELD.has(request.kind) ? this.connectOnce() : this.connect())
     const timeout = request.timeout ?? REQUEST_TIMEOUT
-    const sent = this.broker.request({ ...request, timeout }, act, partly)
+    const line = { client: this.context, connection: this }
+    const sent = this.broker.request({ ...request, ...line, timeout }, act, partly)
     this.pending.add(sent)
     try {
       return await sent

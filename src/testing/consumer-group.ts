@@ -264,6 +264,7 @@ export class ConsumerGroup {
           wanted,
           maxBytes,
           maxBytesPerPartition,
+          client: cluster.context,
           wait: slowPolls ? maxWaitTime : Infinity,
           sleep: (wake) => this.sleep(wake, since),
         }),

@@ -23,6 +23,7 @@ export interface PollRequest {
   readonly maxBytesPerPartition: number
   /** Virtual ms; Infinity: only data or the consumer ends it. */
   readonly wait: number
+  readonly client: object
   /** Tells the consumer that a poll stands; returns how to tell it that it ended. */
   readonly sleep: (wake: () => void) => () => void
 }
@@ -44,7 +45,7 @@ export function openPoll(broker: FakeBroker, request: PollRequest): FetchedParti
     // Later, in a macrotask: what is produced in one go is then fetched in one go.
     const endSoon = (): void => void broker.clock.soon(end)
     const stops = [
-      broker.onPoll({ wake: endSoon, cut }),
+      broker.onPoll({ client: request.client, wake: endSoon, cut }),
       request.sleep(end),
       ...request.wanted.map(({ topic, partition }) => logOf(broker, topic, partition).onAppend(endSoon)),
     ]
