@@ -6,10 +6,9 @@
  */
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startBroker } from '../test/helpers/broker'
-import { buildLibrary } from './lib/library'
+import { buildAll } from './lib/library'
 import { table, writeReadme } from './lib/report'
 import { summarise, type Result } from './lib/result'
 import { loadSuite, suites, type Measurement, type RunContext, type Suite } from './lib/suite'
@@ -31,7 +30,6 @@ const FEWEST = 3
 const part = values.systems?.split(',')
 const say = values.json ? console.error : console.log
 
-const child = resolve(import.meta.dirname, 'lib/child.ts')
 const PATIENCE = 600_000
 
 function runOnce(suite: Suite, system: string, context: RunContext): Promise<Measurement> {
@@ -39,7 +37,7 @@ function runOnce(suite: Suite, system: string, context: RunContext): Promise<Mea
     const args = [suite.name, system, JSON.stringify(context)]
     // What a system prints must not get into the lines of --json.
     const stdio = ['ignore', 2, 2, 'ipc'] as const
-    const process = fork(child, args, { execArgv: ['--import', 'tsx'], stdio: [...stdio], timeout: PATIENCE })
+    const process = fork(child, args, { execArgv: [], stdio: [...stdio], timeout: PATIENCE })
     let measured: Measurement | undefined
     process.once('message', (message) => (measured = message as Measurement))
     process.once('exit', (code, signal) => {
@@ -74,7 +72,7 @@ if (positionals.length !== 1 || asked === undefined || !(runs >= 1)) {
 }
 const chosen = await Promise.all((asked === 'all' ? Object.keys(suites) : [asked]).map(loadSuite))
 
-buildLibrary()
+const child = buildAll()
 const given = process.env.KAFKA_BROKERS
 // C2 and room in memory, unlike a broker for tests: the broker must not be what is measured.
 const own = given ? undefined : await startBroker({ jvm: ['-Xms1g', '-Xmx1g'] })

@@ -12,7 +12,7 @@ const MAX_WAIT = 200
 interface Prepared {
   topic: string
   records: number
-  /** Records before the clock starts: the join, the first fetches and the JIT are not what is asked. */
+  /** Records before the clock starts: the join, the first fetches and the JIT are not what is asked. A consumer runs for days. */
   warmUp: number
 }
 
@@ -75,7 +75,7 @@ export const suite: Suite = {
   systems: ['retryline', 'eachBatch', 'eachMessage'],
 
   async prepare({ brokers, small, id }): Promise<Prepared> {
-    const records = small ? 60_000 : 600_000
+    const records = small ? 60_000 : 1_200_000
     const topic = `passthrough-${id}`
     await createTopics(brokers, [topic])
     let partition = 0
@@ -92,7 +92,7 @@ export const suite: Suite = {
       await producer.send({ topic, messages, acks: -1 })
     }
     await producer.disconnect()
-    return { topic, records, warmUp: small ? 2000 : 20_000 }
+    return { topic, records, warmUp: small ? 2000 : 200_000 }
   },
 
   async run(system, context: RunContext) {
