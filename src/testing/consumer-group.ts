@@ -194,6 +194,11 @@ export class ConsumerGroup {
     return this.subscription.isPaused(topic, partition)
   }
 
+  /** What would be fetched next of a partition; undefined where that is not known (yet). */
+  position(topic: string, partition: number): bigint | undefined {
+    return this.offsets?.position(topic, partition)
+  }
+
   resolveOffset(topic: string, partition: number, offset: unknown): void {
     this.manager.resolveOffset(topic, partition, offset)
   }

@@ -57,6 +57,13 @@ export interface LiveConsumer {
   readonly groupId: string
   memberId(): string | null
   crash(error: Error): boolean
+  /** It has died, and has neither started again nor been stopped by its owner since. */
+  crashedBy(): Error | undefined
+  /** Names of the assigners that it offers. */
+  readonly assigners: readonly string[]
+  /** What it would fetch next of a partition; undefined where that is not known (yet). */
+  position(topic: string, partition: number): bigint | undefined
+  isPaused(topic: string, partition: number): boolean
 }
 
 /** Only Errors, and only once: what was retriable all the way down to its cause starts again. */
@@ -116,6 +123,7 @@ export function createFakeConsumer(
   let runner: Runner | undefined
   let restart: Timer | undefined
   let stopping: Promise<void> | undefined
+  let crashedBy: Error | undefined
 
   const live = (): ConsumerGroup => {
     if (group === undefined) throw refuse(NOT_RUN)
@@ -149,6 +157,7 @@ export function createFakeConsumer(
     if (group !== undefined) return
 
     const start = async (): Promise<void> => {
+      crashedBy = undefined
       group = new ConsumerGroup({
         cluster,
         events,
@@ -185,6 +194,7 @@ export function createFakeConsumer(
     const onCrash = async (e: Error): Promise<void> => {
       if (nameOf(e) === 'KafkaJSConnectionClosedError') cluster.connectionLost()
       await disconnect()
+      crashedBy = e
       const wanted = async (): Promise<boolean> => retry.restartOnFailure?.(e).catch(() => true) ?? true
       const shouldRestart = isRetriable(e) && (await wanted())
       events.emit(CRASH, { error: e, groupId, restart: shouldRestart })
@@ -205,6 +215,10 @@ export function createFakeConsumer(
       group?.crashWith(error)
       return group !== undefined
     },
+    crashedBy: () => crashedBy,
+    assigners: assigners.map(({ name }) => name),
+    position: (topic, partition) => group?.position(topic, partition),
+    isPaused: (topic, partition) => group?.isPaused(topic, partition) ?? false,
   })
 
   return {
@@ -212,7 +226,10 @@ export function createFakeConsumer(
       await cluster.connect()
       events.emit(CONNECT)
     },
-    disconnect,
+    disconnect: () => {
+      crashedBy = undefined
+      return disconnect()
+    },
     async subscribe({ topic, topics: list, fromBeginning = false }) {
       if (group !== undefined) throw refuse('Cannot subscribe to topic while consumer is running')
       if (!topic && !list) throw refuse('Missing required argument "topics"')
@@ -234,7 +251,10 @@ export function createFakeConsumer(
       await cluster.addMultipleTargetTopics(names)
     },
     run,
-    stop,
+    stop: () => {
+      crashedBy = undefined
+      return stop()
+    },
     async commitOffsets(topicPartitions = []) {
       const byTopic = new Map<string, TopicOffsets['partitions']>()
       for (const { topic, partition, offset, metadata = null } of topicPartitions) {

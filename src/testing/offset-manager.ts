@@ -80,6 +80,12 @@ export class OffsetManager {
     return isInvalid(offset) ? 0n : toBigInt(offset)
   }
 
+  /** What it would fetch next; undefined where it has not asked yet. Changes nothing, where `nextOffset` notes it. */
+  position(topic: string, partition: number): bigint | undefined {
+    const offset = this.resolved[topic]?.[partition] ?? this.committed()[topic]?.[partition]
+    return isInvalid(offset) ? undefined : toBigInt(offset)
+  }
+
   /** Neither ownership nor order is looked at. */
   resolveOffset(topic: string, partition: number, offset: unknown): void {
     must(this.resolved[topic])[partition] = String(toBigInt(offset) + 1n)
