@@ -5,47 +5,10 @@ import { header } from './scene'
 const FAILS = (): never => {
   throw new Error('the shop is closed')
 }
-const INFORM = { publishTimeout: '1s' }
 
 /** P1, the half about copies: an offset waits until its copy is acknowledged, whatever a publish answers. */
 export function publishPromises(given: Given): void {
   describe('P1 nothing lost: copies', () => {
-    it.each(['reject', 'empty', 'error-code', 'never'] as const)(
-      'R02: a publish that answers "%s" holds the offset, and is tried again',
-      async (kind) => {
-        const scene = await given.scene({ partitions: 2 })
-        const member = await scene.join((call) => call.value === 'bad' && FAILS(), INFORM)
-        const fault = member.faults.publish(kind)
-        await scene.produce(['good', 'bad', 'behind'])
-        await given.stage().until(() => member.hooks.counts.publishFailed >= 1, 'the failed publish is reported')
-        await scene.witness(1)
-        expect((await scene.committed()).get(0)).toBe(1n)
-        expect(await given.stage().records(scene.retry('200ms'))).toHaveLength(0)
-
-        fault.stop()
-        await scene.untilDone()
-        expect((await scene.dead()).map(({ value }) => String(value))).toEqual(['bad'])
-        const firsts = scene.calls.filter(({ attempt, partition }) => attempt === 1 && partition === 0)
-        expect(firsts.map(({ value }) => value)).toEqual(['good', 'bad', 'behind'])
-        scene.expectNoStepBack()
-      },
-    )
-
-    it.each(['answer-lost', 'late'] as const)(
-      'R07: a copy whose answer is "%s" stands twice at worst',
-      async (kind) => {
-        const scene = await given.scene()
-        const member = await scene.join((call) => call.value === 'bad' && FAILS(), INFORM)
-        const fault = member.faults.publish(kind, { times: 1 })
-        await scene.produce(['bad', 'good'])
-        await scene.untilDone()
-        expect(fault.hits).toBe(1)
-        const retried = await given.stage().records(scene.retry('200ms'))
-        expect(retried.map((one) => header(one, 'x-original-offset'))).toEqual(['0', '0'])
-        expect((await scene.dead()).length).toBeGreaterThanOrEqual(1)
-      },
-    )
-
     it('rule 16: every topic-partition that was sent must be in the answer', async () => {
       const scene = await given.scene({ partitions: 4 })
       const gate = scene.gate()

@@ -1,6 +1,5 @@
 import { describeWithBroker } from '../helpers/broker-shared'
 import { frontierPromises } from './p1-frontier'
-import { ledgerPromises } from './p1-ledger'
 import { publishPromises } from './p1-publish'
 import { describeOn } from './promises'
 import { realStage } from './stage-real'
@@ -8,5 +7,4 @@ import { realStage } from './stage-real'
 describeWithBroker('P1 on a real broker', ({ brokers }) => {
   describeOn('copies', () => realStage(brokers), publishPromises)
   describeOn('offsets', () => realStage(brokers), frontierPromises)
-  describeOn('the ledger', () => realStage(brokers), ledgerPromises)
 })

@@ -134,19 +134,6 @@ export function bytesPromises(given: Given): void {
       expect(places).toEqual([1, 2].map(() => [scene.topic, 1, '1', String(then)]))
     })
 
-    it('R24: a copy has a new timestamp, or retention would take it', async () => {
-      const scene = await given.scene()
-      const before = given.stage().now()
-      await scene.join(FAILS)
-      await scene.produce([{ value: 'old', timestamp: before - 15 * 24 * 3_600_000 }])
-      await scene.untilDone()
-      for (const topic of [scene.retry('200ms'), scene.dlq]) {
-        const [copy] = await given.stage().records(topic)
-        expect(copy?.timestamp).toBeGreaterThanOrEqual(before)
-        expect(header(copy!, 'x-original-timestamp')).toBe(String(before - 15 * 24 * 3_600_000))
-      }
-    })
-
     it('R50: what cannot be decoded is dead-lettered as it is, without a handler call', async () => {
       const scene = await given.scene()
       await scene.join(undefined, { decode: 'json' })

@@ -140,43 +140,6 @@ export function forgedPromises(given: Given): void {
       expect([...places].sort()).toEqual([scene.dlq, scene.retry('200ms')].sort())
     })
 
-    it("R19: another group's record on a shared retry topic is skipped and counted, one of a former name is handled", async () => {
-      const scene = await given.scene()
-      const member = await scene.join(undefined, { formerGroupIds: ['billing-old'] })
-      const groups = ['shipping', 'billing-old', '{group}']
-      await given.stage().produce(
-        scene.retry('200ms'),
-        0,
-        groups.map((group) => record(scene, group, { ...COMPLETE, 'x-consumer-group': group })),
-      )
-      await scene.untilDone()
-      expect(scene.values()).toEqual(['billing-old', '{group}'])
-      expect(member.hooks.events('skipped').map(({ why, group }) => [why, group])).toEqual([
-        ['other-group', 'shipping'],
-      ])
-    })
-
-    it('R19: two groups on one topic and the same retry topics: each handles only its own failures', async () => {
-      const one = await given.scene()
-      await one.join(({ attempt }) => attempt === 1 && FAILS())
-      const member = await one.join(undefined, { groupId: `${one.group}-other` })
-      await one.produce(['a', 'b'])
-      await one.untilDone()
-      await given.stage().until(() => member.hooks.counts.skipped === 2, 'the other group has skipped both')
-      const of = (index: number): [string | null, number][] =>
-        one.calls.filter((call) => call.member === index).map(({ value, attempt }) => [value, attempt])
-      expect(of(1)).toEqual([
-        ['a', 1],
-        ['b', 1],
-      ])
-      expect(of(0).sort()).toEqual([
-        ['a', 1],
-        ['a', 2],
-        ['b', 1],
-        ['b', 2],
-      ])
-    })
-
     it.each([
       ["another group's replays on the main topic", 'main'],
       ['records on a retry topic that cannot be believed', 'retry'],

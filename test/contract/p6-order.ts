@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src'
-import { seeded } from './p1-ledger'
+import { seeded } from './seeded'
 import type { Given } from './promises'
 import type { Call } from './scene'
 
@@ -80,25 +80,6 @@ export function orderPromises(given: Given): void {
       for (const count of most.values()) expect(count).toBeLessThanOrEqual(4)
       expect(Math.max(...mostAtOnce(first, ({ topic }) => topic).values())).toBe(4)
     })
-
-    it.each(['partition', 'key', 'unordered'])(
-      'R21: a retry comes after what followed it, and says where it stood (%s)',
-      async (ordering) => {
-        const scene = await given.scene()
-        await scene.join(({ value, attempt }) => value === 'modified' && attempt === 1 && FAILS(), {
-          ordering,
-          concurrency: 1,
-        })
-        await scene.produce(['created', 'modified', 'cancelled'].map((value) => ({ key: 'order 1', value })))
-        await scene.untilDone()
-        expect(scene.calls.map(({ value, offset, attempt }) => [value, offset, attempt])).toEqual([
-          ['created', '0', 1],
-          ['modified', '1', 1],
-          ['cancelled', '2', 1],
-          ['modified', '1', 2],
-        ])
-      },
-    )
 
     it.each(['partition', 'key'])(
       'pause and throw: the same record again, before what stands behind it (%s)',

@@ -126,14 +126,6 @@ export function positionPromises(given: Given): void {
       expect(scene.values()).toEqual(['0h', '1h'])
     })
 
-    it('R18: records on a retry topic before its group has ever joined are handled, whatever startFrom says', async () => {
-      const scene = await given.scene()
-      await given.stage().produce(scene.retry('200ms'), 0, [{ value: 'waiting', headers: [['x-attempt', '2']] }])
-      await scene.join(undefined, { startFrom: 'latest' })
-      await scene.untilCalls(1)
-      expect(scene.calls.map(({ value, attempt }) => [value, attempt])).toEqual([['waiting', 2]])
-    })
-
     it('rule 15 (R63): members of one group that read different topics each get only their own', async () => {
       const one = await given.scene({ partitions: 3 })
       const two = await given.scene({ partitions: 3, group: one.group })

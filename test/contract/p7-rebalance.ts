@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src'
-import { seeded } from './p1-ledger'
+import { seeded } from './seeded'
 import type { Given } from './promises'
 import type { Call } from './scene'
 
@@ -62,40 +62,6 @@ export function rebalancePromises(given: Given): void {
       scene.expectNoStepBack()
     })
 
-    it('R09: a late result never commits over the new owner', async () => {
-      const { scene, gate, first, act, watch } = await busy()
-      const second = await scene.join(act)
-      await scene.untilShared([first, second], 4)
-      const moved = scene.partitionsOf(second)
-      const isDone = async (): Promise<boolean> => {
-        const committed = await scene.committed()
-        return moved.every((partition) => committed.get(partition) === 5n)
-      }
-      await given.stage().until(isDone, 'the new owner is done')
-      gate.open()
-      await given.stage().until(() => first.hooks.counts.late === moved.length, 'the late results are noticed')
-      await scene.untilDone()
-      expect(await isDone()).toBe(true)
-      expectMonotonic(await watch.stop())
-      expect(first.hooks.counts.crashed).toBe(0)
-    })
-
-    it('rule 13 (R10): what is handled and not committed when a rebalance comes is committed first', async () => {
-      const scene = await given.scene({ partitions: 4 })
-      const options = { commitInterval: '60s' }
-      const first = await scene.join(undefined, options)
-      await given.stage().until(() => first.faults.commits.length > 0, 'the first commit, so that the next is far away')
-      for (let partition = 0; partition < 4; partition++) await scene.produce(numbered(5), partition)
-      await scene.untilCalls(20)
-      const second = await scene.join(undefined, options)
-      await scene.untilShared([first, second], 4)
-      await first.stop()
-      await second.stop()
-      expect(places(scene.calls)).toEqual(all(4, 5))
-      scene.expectNoStepBack()
-      expect([...(await scene.committed()).values()]).toEqual([5n, 5n, 5n, 5n])
-    })
-
     it('a member leaves: the others take over, and nothing is handled twice', async () => {
       const scene = await given.scene({ partitions: 4 })
       const [first, second] = [await scene.join(), await scene.join()]
@@ -107,21 +73,6 @@ export function rebalancePromises(given: Given): void {
       expect(scene.partitionsOf(first)).toEqual([0, 1, 2, 3])
       expect(places(scene.calls)).toEqual(all(4, 20))
       scene.expectNoStepBack()
-    })
-
-    it('R13: a stop in the middle commits what was done, and the next one goes on from there', async () => {
-      const scene = await given.scene()
-      const gate = scene.gate()
-      const first = await scene.join(({ member, offset }) => member === 0 && offset === '10' && gate.wait())
-      await scene.produce(numbered(100))
-      await scene.untilCalls(11)
-      const stopping = first.consumer.stop()
-      gate.open()
-      await given.stage().during(stopping)
-      expect((await scene.committed()).get(0)).toBe(11n)
-      await scene.join()
-      await scene.untilDone()
-      expect(scene.values()).toEqual(numbered(100))
     })
 
     it('R25: a retry that waits while its partition goes and comes back is handled once, and not early', async () => {

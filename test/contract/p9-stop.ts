@@ -135,23 +135,6 @@ export function stopPromises(given: Given): void {
       await expectQuiet(scene, 0, 1)
     })
 
-    it('R14 R13: what is settled is on the broker before stop() resolves, and nothing more', async () => {
-      const scene = await given.scene()
-      const gate = scene.gate()
-      const { consumer } = await scene.join(({ value }) => (value === 'r10' ? gate.wait() : undefined), {
-        commitInterval: '60s',
-      })
-      await scene.produce(numbered(100))
-      await scene.untilCalls(11)
-      const stopping = consumer.stop()
-      gate.open()
-      await during(stopping)
-      expect(scene.calls).toHaveLength(11)
-      expect((await scene.committed()).get(0)).toBe(11n)
-      await expectQuiet(scene, 0, 11)
-      expect(scene.values()).toEqual(numbered(100))
-    })
-
     it('twice is once, at the same time and afterwards', async () => {
       const scene = await given.scene()
       const { consumer, hooks } = await scene.join()
