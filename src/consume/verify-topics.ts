@@ -50,22 +50,8 @@ export async function verifyTopics(options: VerifyOptions): Promise<Map<string, 
   })
   const missing = (): TopicRole[] => roles.filter(({ topic }) => !counts.has(topic) && !hidden.has(topic))
 
-  if (mode === 'create') {
-    const toMake = missing().filter((role) => role.role !== 'main' && !role.tier?.former && counts.has(role.main))
-    if (toMake.length > 0) {
-      const failure = await createTopics(options, toMake, around)
-      ;({ counts, hidden } = await countPartitions(options, roles))
-      if (failure !== undefined && missing().length > 0) problems.push(failure)
-    }
-  }
-
   const tight: string[] = []
-  const unusable = missing().map((role) => missingTopic(role, around(role)))
   for (const role of roles) {
-    const partitions = counts.get(role.topic)
-    if (partitions === 0) unusable.push(withoutPartitions(role))
-    const warning = partitions ? partitionWarning(role, partitions, around(role)) : undefined
-    if (warning !== undefined) warn(warning)
     const own = settings.get(role.topic)
     if (own === undefined) continue
     const found = judgeSettings(role, own, around(role))
@@ -76,8 +62,36 @@ export async function verifyTopics(options: VerifyOptions): Promise<Map<string, 
   // Topics made with the broker's defaults are all alike in this, so it is one line, and no reason to refuse them.
   if (tight.length > 0) warn(tightTopics(tight, options.headerBudgetBytes ?? OWN_HEADER_BUDGET))
   if (mode === 'warn') problems.splice(0).forEach(warn)
-  if (unusable.length + problems.length > 0) throw refused([...unusable, ...problems], mode)
+
+  const unusable = (absent: readonly TopicRole[]): string[] => [
+    ...absent.map((role) => missingTopic(role, around(role))),
+    ...roles.filter(({ topic }) => counts.get(topic) === 0).map(withoutPartitions),
+  ]
+  if (mode === 'create') {
+    const [toMake, others] = [missing().filter(isMade), missing().filter((role) => !isMade(role))]
+    // A start that is refused anyway makes nothing: the other topics may belong to a name with a typing error.
+    const refusals = [...unusable(others), ...problems]
+    if (refusals.length > 0) throw refused(refusals, mode)
+    if (toMake.length > 0) {
+      const failure = await createTopics(options, toMake, around)
+      ;({ counts, hidden } = await countPartitions(options, roles))
+      if (failure !== undefined && missing().length > 0) problems.push(failure)
+    }
+  }
+
+  for (const role of roles) {
+    const partitions = counts.get(role.topic)
+    const warning = partitions ? partitionWarning(role, partitions, around(role)) : undefined
+    if (warning !== undefined) warn(warning)
+  }
+  const refusals = [...unusable(missing()), ...problems]
+  if (refusals.length > 0) throw refused(refusals, mode)
   return counts
+}
+
+/** Whether `create` makes it. */
+function isMade({ role, tier }: TopicRole): boolean {
+  return role !== 'main' && !tier?.former
 }
 
 interface Counts {

@@ -233,8 +233,27 @@ describe('create', () => {
 
   test('the main topic missing: nothing is made', async () => {
     const { admin, made } = cluster({})
-    expect((await verify(admin, 'create')).problems[0]).toMatch(/^orders \(main topic\): does not exist/)
+    expect((await verify(admin, 'create')).problems).toEqual([
+      expect.stringMatching(/^orders \(main topic\): does not exist/),
+    ])
     expect(made).toEqual([])
+  })
+
+  test('R65: a start that is refused anyway makes nothing, whatever it is refused for', async () => {
+    const wrong: [Record<string, FakeTopic>, Partial<TopologyInput>, RegExp][] = [
+      [{ orders: main() }, { topics: ['orders', 'ordres'] }, /^ordres \(main topic\): does not exist/],
+      [{ orders: main() }, { formerTiers: [{ delayMs: 5_000 }] }, /^orders\.retry\.5s .*former schedule/],
+      [{ orders: good(0) }, {}, /^orders .*has no partition/],
+      [{ orders: main(), 'orders.dlq': good(3, { cleanupPolicy: 'compact' }) }, {}, /^orders\.dlq .*compact/],
+    ]
+    for (const [topics, input, problem] of wrong) {
+      const { admin, made } = cluster(topics)
+      expect((await verify(admin, 'create', input)).problems).toEqual([expect.stringMatching(problem)])
+      expect(made).toEqual([])
+    }
+    const blind = cluster({ orders: main() }, { settings: () => Promise.reject(forbidden) })
+    expect((await verify(blind.admin, 'create')).problems).toEqual([expect.stringMatching(/cannot be checked/)])
+    expect(blind.made).toEqual([])
   })
 
   test('what exists is checked, not changed', async () => {
