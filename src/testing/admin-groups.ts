@@ -16,9 +16,17 @@ export function createAdminGroups(cluster: Cluster, retrier: Retrier): AdminGrou
   return {
     async listGroups() {
       await cluster.refreshMetadata()
-      const groups = await cluster.send({ kind: 'admin', api: 'ListGroups', label: 'list of groups' }, () =>
-        coordinator.names().map((groupId) => ({ groupId, protocolType: 'consumer' })),
-      )
+      const groups = []
+      for (const node of cluster.getNodeIds()) {
+        groups.push(
+          ...(await cluster.send({ kind: 'admin', api: 'ListGroups', label: 'list of groups', node }, () =>
+            coordinator
+              .names()
+              .filter((groupId) => cluster.broker.coordinatorOf(groupId) === node)
+              .map((groupId) => ({ groupId, protocolType: 'consumer' })),
+          )),
+        )
+      }
       return { groups }
     },
 
@@ -38,10 +46,20 @@ export function createAdminGroups(cluster: Cluster, retrier: Retrier): AdminGrou
         try {
           if (groupIds.length === 0) return []
           await cluster.refreshMetadata()
-          const results = await cluster.send(
-            { kind: 'admin', api: 'DeleteGroups', label: `deletion of groups ${groupIds.join(', ')}` },
-            () => groupIds.map((groupId) => coordinator.deleteGroup(groupId)),
+          const byNode = new Map<number, string[]>()
+          for (const groupId of groupIds) {
+            const node = await cluster.findGroupCoordinator(groupId)
+            byNode.set(node, [...(byNode.get(node) ?? []), groupId])
+          }
+          const answers = await Promise.all(
+            [...byNode].map(([node, own]) =>
+              cluster.send(
+                { kind: 'admin', api: 'DeleteGroups', label: `deletion of groups ${own.join(', ')}`, node },
+                () => own.map((groupId) => coordinator.deleteGroup(groupId)),
+              ),
+            ),
           )
+          const results = answers.flat()
           const failed = results.filter(({ errorCode }) => errorCode !== 0)
           if (failed.length > 0) throw new KafkaJSDeleteGroupsError('Error in DeleteGroups', failed)
           return results

@@ -84,17 +84,18 @@ export function createAdminOffsets(cluster: Cluster, retrier: Retrier): AdminOff
       if (value < -2n) throw new KafkaJSNonRetriableError('Offset must not be a negative number')
     }
     // kafkajs joins the group with a consumer of its own for this; the outcome is a commit without a member.
-    await commitOffsets(cluster, groupId, -1, '', [{ topic, partitions }])
+    const node = await cluster.findGroupCoordinator(groupId)
+    await commitOffsets(cluster, { groupId, generationId: -1, memberId: '', node }, [{ topic, partitions }])
   }
 
   return {
     async fetchOffsets({ groupId, topics = [], resolveOffsets = false }) {
       need(groupId, 'groupId')
       if (!Array.isArray(topics)) throw new KafkaJSNonRetriableError('Expected topics array to be set')
-      if (!cluster.isConnected()) await cluster.connect()
+      const node = await cluster.findGroupCoordinator(groupId)
       const wanted = []
       for (const topic of topics) wanted.push({ topic, partitions: await partitionsOf(topic) })
-      let found = await fetchOffsets(cluster, groupId, wanted)
+      let found = await fetchOffsets(cluster, { groupId, node }, wanted)
       if (resolveOffsets) {
         found = await Promise.all(
           found.map(async ({ topic, partitions }) => {
@@ -151,7 +152,8 @@ export function createAdminOffsets(cluster: Cluster, retrier: Retrier): AdminOff
       if (!topic || typeof topic !== 'string') throw new KafkaJSNonRetriableError(`Invalid topic "${String(topic)}"`)
       if (!partitions || partitions.length === 0) throw new KafkaJSNonRetriableError('Invalid partitions')
       const ids = partitions.map(({ partition }) => partition)
-      const found = Object.values(cluster.findLeaderForPartitions(topic, ids)).flat()
+      const byLeader = Object.entries(cluster.findLeaderForPartitions(topic, ids))
+      const found = byLeader.flatMap(([, own]) => own)
       await fetchTopicOffsets(topic)
       const lost = partitions
         .filter(({ partition }) => !found.includes(partition))
@@ -161,33 +163,59 @@ export function createAdminOffsets(cluster: Cluster, retrier: Retrier): AdminOff
           error: new KafkaJSBrokerNotFound('Could not find the leader for the partition', { retriable: false }),
         }))
       if (lost.length > 0) throw new KafkaJSDeleteTopicRecordsError(lost)
+      // A node that has done its part is not asked again, also where a leader has moved to it since.
+      const done = new Set<string>()
       await retrier(async () => {
-        const failed = await cluster.send(
-          {
-            kind: 'admin',
-            api: 'DeleteRecords',
-            label: `deletion of records of ${topic}`,
-            topics: [{ topic, partitions: ids }],
-          },
-          () => deleteRecords(cluster, topic, partitions),
+        const failed = await Promise.all(
+          byLeader
+            .filter(([node]) => !done.has(node))
+            .map(async ([node, own]) => {
+              const mine = partitions.filter(({ partition }) => own.includes(partition))
+              const answer = await askToDelete(cluster, Number(node), topic, mine)
+              if (answer.length === 0) done.add(node)
+              return answer
+            }),
         )
-        if (failed.length === 0) return
-        if (failed.some(({ error }) => isStaleMetadata(error))) await cluster.refreshMetadata()
-        throw new KafkaJSDeleteTopicRecordsError(failed)
+        const all = failed.flat()
+        if (all.length === 0) return
+        if (all.some(({ error }) => isStaleMetadata(error))) await cluster.refreshMetadata()
+        throw new KafkaJSDeleteTopicRecordsError(all)
       })
     },
   }
 }
 
+function askToDelete(
+  cluster: Cluster,
+  node: number,
+  topic: string,
+  partitions: readonly PartitionOffset[],
+): Promise<DeleteRecordsFailure[]> {
+  const ids = partitions.map(({ partition }) => partition)
+  return cluster.send(
+    {
+      kind: 'admin',
+      api: 'DeleteRecords',
+      label: `deletion of records of ${topic}`,
+      node,
+      topics: [{ topic, partitions: ids }],
+    },
+    () => deleteRecords(cluster, node, topic, partitions),
+  )
+}
+
 function deleteRecords(
   cluster: Cluster,
+  node: number,
   topic: string,
   partitions: readonly PartitionOffset[],
 ): DeleteRecordsFailure[] {
   const failed: DeleteRecordsFailure[] = []
   for (const { partition, offset } of partitions) {
     try {
-      const log = cluster.broker.topics.partition(topic, partition)
+      const { topics } = cluster.broker
+      topics.checkLeader(topic, partition, node)
+      const log = topics.partition(topic, partition)
       if (log === undefined) throw protocolError('UNKNOWN_TOPIC_OR_PARTITION')
       const before = toBigInt(offset)
       log.deleteBefore(before === -1n ? log.end : before)

@@ -20,22 +20,25 @@ import {
 } from './errors'
 import { Faults, type Fault, type FaultError, type RequestAbout } from './faults'
 import { GroupCoordinator } from './group-coordinator'
+import { addressOf, FIRST, HOST, Nodes, portOf, type Placement } from './nodes'
 import { TopicStore } from './topics'
+import { TransactionCoordinator } from './transaction-coordinator'
 import type { FakeWork } from './work'
-
-export const HOST = 'fake-broker'
-export const PORT = 9092
-export const ADDRESS = `${HOST}:${PORT}`
 
 export interface Request extends RequestAbout {
   readonly api: string
   /** Names it in the clock's report of what is busy. */
   readonly label: string
   readonly timeout?: number
+  /** The node that it goes to. */
+  readonly node?: number
   /** Whose it is: the client, and the connection that it goes over (requests of one connection do not overtake). */
   readonly client?: object
   readonly connection?: object
 }
+
+/** What breaks together: all of a node, or all of a client. */
+export type Line = Pick<Request, 'node' | 'client'>
 
 /**
  * The way of one request under `explore`: how long it takes to the broker, and its answer back. Without it each takes
@@ -55,82 +58,128 @@ export interface Trip {
 export type Pace = (request: Request, work: FakeWork) => Trip
 
 /** A long poll that waits at the broker. */
-export interface StandingPoll {
-  readonly client?: object
+export interface StandingPoll extends Line {
   wake(): void
   /** Its connection broke: nobody waits for its answer any more. */
   cut(): void
 }
 
-export const connectionClosed = (): KafkaJSConnectionClosedError => new KafkaJSConnectionClosedError(HOST, PORT)
+export const connectionClosed = (node = FIRST): KafkaJSConnectionClosedError =>
+  new KafkaJSConnectionClosedError(HOST, portOf(node))
 
-export const connectionRefused = (): KafkaJSConnectionError =>
-  new KafkaJSConnectionError(`Connection error: connect ECONNREFUSED ${ADDRESS}`, ADDRESS, 'ECONNREFUSED')
+export const connectionRefused = (node = FIRST): KafkaJSConnectionError =>
+  new KafkaJSConnectionError(
+    `Connection error: connect ECONNREFUSED ${addressOf(node)}`,
+    addressOf(node),
+    'ECONNREFUSED',
+  )
+
+/** Partitions of the topic in which Kafka keeps what groups commit; each group belongs to one of them. */
+const HOMES = 50
 
 export class FakeBroker {
   readonly topics: TopicStore
   readonly coordinator: GroupCoordinator
+  readonly transactions: TransactionCoordinator
   readonly faults: Faults
   /** Set by `explore` alone. */
   pace: Pace | undefined
-  private readonly lines = new Map<() => void, object | undefined>()
+  readonly nodes: Nodes
+  private readonly homes: Placement[]
+  private readonly lines = new Map<() => void, Line>()
   private readonly polls = new Set<StandingPoll>()
-  private readonly clients = new Map<() => void, object | undefined>()
+  private readonly clients = new Map<() => void, Line>()
   private readonly strangers = new Set<object>()
-  private isDown = false
 
   constructor(
     readonly clock: InnerClock,
     brokers = 1,
   ) {
-    this.topics = new TopicStore(brokers)
+    this.nodes = new Nodes(brokers)
+    this.topics = new TopicStore(this.nodes)
+    this.homes = Array.from({ length: HOMES }, (_, i) => this.nodes.place(FIRST + (i % brokers), brokers))
     this.coordinator = new GroupCoordinator(clock, this.topics)
     this.faults = new Faults((kind) => {
       if (kind === 'fetch') this.wakePolls()
     })
+    this.transactions = new TransactionCoordinator(clock, this.topics, this.coordinator, this.faults)
   }
 
-  get up(): boolean {
-    return !this.isDown
+  /** A node goes down; without a number, all of them at once. */
+  goDown(node?: number): void {
+    const going = (node === undefined ? this.nodes.all() : [node]).filter((one) => this.nodes.isUp(one))
+    if (going.length === 0) return
+    const before = this.homes.map(({ leader }) => leader)
+    this.coordinator.stop((group) => going.includes(this.coordinatorOf(group)))
+    this.nodes.goDown(going, this.placements())
+    this.rehome(before)
+    this.breakLines((line) => going.includes(line.node ?? FIRST))
   }
 
-  goDown(): void {
-    if (this.isDown) return
-    this.isDown = true
-    this.coordinator.stop()
-    this.breakLines(() => true)
+  comeUp(node?: number): void {
+    const coming = (node === undefined ? this.nodes.all() : [node]).filter((one) => !this.nodes.isUp(one))
+    if (coming.length === 0) return
+    const before = this.homes.map(({ leader }) => leader)
+    this.nodes.comeUp(coming, this.placements())
+    this.rehome(before, coming)
+    this.topics.placed()
+  }
+
+  /** The node that coordinates a group; -1 while none can. */
+  coordinatorOf(group: string): number {
+    return this.homes[homeOf(group)]?.leader ?? FIRST
+  }
+
+  /** Another node coordinates the group from now on, and all others that Kafka keeps beside it. */
+  moveCoordinator(group: string, node: number): void {
+    const home = this.homes[homeOf(group)]
+    if (home === undefined || home.leader === node) return
+    const before = this.homes.map(({ leader }) => leader)
+    home.leader = node
+    this.coordinator.stop((one) => homeOf(one) === homeOf(group))
+    this.rehome(before)
+  }
+
+  checkCoordinator(group: string, node: number): void {
+    if (this.coordinatorOf(group) !== node) throw protocolError('NOT_COORDINATOR_FOR_GROUP')
+  }
+
+  private placements(): Placement[] {
+    return [...this.homes, ...this.topics.placements()]
+  }
+
+  /** Groups whose node is another one than before, or is back, are taken up there from what is on disk. */
+  private rehome(before: readonly number[], back: readonly number[] = []): void {
+    this.coordinator.restart((group) => {
+      const node = this.coordinatorOf(group)
+      return this.nodes.isUp(node) && (node !== before[homeOf(group)] || back.includes(node))
+    })
   }
 
   /** The client cannot reach the broker any more, as a process that has died: its sessions run out. */
   cutOff(client: object): void {
     this.strangers.add(client)
-    this.breakLines((one) => one === client)
+    this.breakLines((line) => line.client === client)
   }
 
   reconnect(client: object): void {
     this.strangers.delete(client)
   }
 
-  reaches(client: object | undefined): boolean {
-    return !this.isDown && (client === undefined || !this.strangers.has(client))
+  reaches({ node = FIRST, client }: Line): boolean {
+    return this.nodes.isUp(node) && (client === undefined || !this.strangers.has(client))
   }
 
-  private breakLines(of: (client: object | undefined) => boolean): void {
-    for (const poll of [...this.polls]) if (of(poll.client)) poll.cut()
-    for (const [cut, client] of [...this.lines]) if (of(client)) cut()
-    for (const [lost, client] of [...this.clients]) if (of(client)) lost()
+  private breakLines(of: (line: Line) => boolean): void {
+    for (const poll of [...this.polls]) if (of(poll)) poll.cut()
+    for (const [cut, line] of [...this.lines]) if (of(line)) cut()
+    for (const [lost, line] of [...this.clients]) if (of(line)) lost()
   }
 
   /** A client's connection: told when it breaks, also while nothing is under way on it. */
-  onBreak(lost: () => void, client?: object): () => void {
-    this.clients.set(lost, client)
+  onBreak(lost: () => void, line: Line): () => void {
+    this.clients.set(lost, line)
     return () => void this.clients.delete(lost)
-  }
-
-  comeUp(): void {
-    if (!this.isDown) return
-    this.isDown = false
-    this.coordinator.restart()
   }
 
   onPoll(poll: StandingPoll): () => void {
@@ -143,10 +192,10 @@ export class FakeBroker {
     for (const poll of [...this.polls]) poll.wake()
   }
 
-  errorOf(error: FaultError): Error {
+  errorOf(error: FaultError, node = FIRST): Error {
     if (typeof error !== 'string') return error
-    if (error === 'CONNECTION_CLOSED') return connectionClosed()
-    if (error === 'CONNECTION_REFUSED') return connectionRefused()
+    if (error === 'CONNECTION_CLOSED') return connectionClosed(node)
+    if (error === 'CONNECTION_REFUSED') return connectionRefused(node)
     return protocolError(error)
   }
 
@@ -166,12 +215,12 @@ export class FakeBroker {
   }
 
   private async arrived<T>(request: Request, act: Act<T>, partly: boolean, work: FakeWork): Promise<T> {
-    if (!this.reaches(request.client)) throw connectionClosed()
+    if (!this.reaches(request)) throw connectionClosed(request.node)
     const fault = this.faults.take(request)
-    if (fault?.do === 'fail' && !partly) throw this.errorOf(fault.error)
+    if (fault?.do === 'fail' && !partly) throw this.errorOf(fault.error, request.node)
     const answer = fault?.do === 'hold' ? this.held(request, act, fault) : act(fault)
     const result = answer instanceof Promise ? await this.waiting(request, answer, work) : answer
-    if (fault?.do === 'drop') throw connectionClosed()
+    if (fault?.do === 'drop') throw connectionClosed(request.node)
     return result
   }
 
@@ -183,7 +232,7 @@ export class FakeBroker {
     let broken = false
     const journey = async (): Promise<T> => {
       await trip.there()
-      if (broken) throw connectionClosed()
+      if (broken) throw connectionClosed(request.node)
       try {
         const result = await this.arrived(request, act, partly, work)
         trip.done()
@@ -210,13 +259,20 @@ export class FakeBroker {
       const cut = (): void => {
         broken = true
         trip.cut()
-        refuse(connectionClosed())
+        refuse(connectionClosed(request.node))
       }
       const giveUp = (): void =>
-        refuse(new KafkaJSRequestTimeoutError(request.api, ADDRESS, sentAt, this.clock.now() - sentAt))
+        refuse(
+          new KafkaJSRequestTimeoutError(
+            request.api,
+            addressOf(request.node ?? FIRST),
+            sentAt,
+            this.clock.now() - sentAt,
+          ),
+        )
       const limited = request.timeout !== undefined && request.timeout !== Infinity
       const timer = limited ? this.clock.after(request.timeout, giveUp) : undefined
-      this.lines.set(cut, request.client)
+      this.lines.set(cut, request)
       journey().then((value) => end(() => resolve(value)), refuse)
     })
   }
@@ -225,13 +281,13 @@ export class FakeBroker {
   private async held<T>(request: Request, act: Act<T>, fault: Fault & { do: 'hold' }): Promise<T> {
     let broken = false
     const cut = (): void => void (broken = true)
-    this.lines.set(cut, request.client)
+    this.lines.set(cut, request)
     fault.onCaught()
     try {
       const early = fault.what === 'answer' ? { answer: await act(undefined) } : undefined
       const refusal = await fault.released
-      if (broken) throw connectionClosed()
-      if (refusal !== undefined) throw this.errorOf(refusal)
+      if (broken) throw connectionClosed(request.node)
+      if (refusal !== undefined) throw this.errorOf(refusal, request.node)
       return early === undefined ? await act(undefined) : early.answer
     } finally {
       this.lines.delete(cut)
@@ -249,14 +305,16 @@ export class FakeBroker {
         unpark()
         settle()
       }
-      const cut = (): void => end(() => reject(connectionClosed()))
+      const cut = (): void => end(() => reject(connectionClosed(request.node)))
       const giveUp = (): void => {
         const pending = this.clock.now() - sentAt
-        end(() => reject(new KafkaJSRequestTimeoutError(request.api, ADDRESS, sentAt, pending)))
+        end(() =>
+          reject(new KafkaJSRequestTimeoutError(request.api, addressOf(request.node ?? FIRST), sentAt, pending)),
+        )
       }
       const limited = request.timeout !== undefined && request.timeout !== Infinity
       const timer = limited ? this.clock.after(request.timeout, giveUp) : undefined
-      this.lines.set(cut, request.client)
+      this.lines.set(cut, request)
       // Each client hears of it in a macrotask of its own, as over sockets of their own: what one does at once after a
       // sync is done before the next hears of it.
       answer.then(
@@ -265,6 +323,13 @@ export class FakeBroker {
       )
     })
   }
+}
+
+/** As Kafka has it: Java's hash of the name. */
+function homeOf(group: string): number {
+  let hash = 0
+  for (let i = 0; i < group.length; i++) hash = (Math.imul(31, hash) + group.charCodeAt(i)) | 0
+  return (hash & 0x7fffffff) % HOMES
 }
 
 type Act<T> = (fault: Fault | undefined) => T | Promise<T>

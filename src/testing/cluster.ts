@@ -1,23 +1,31 @@
 /**
- * A client's view of the cluster: its connection, the topics it asks for, and what it last heard of them.
+ * A client's view of the cluster: the nodes it knows, the topics it asks for, and what it last heard of them.
  *
- * disconnected -> connect (tried again while the broker is down) -> connected -> the connection breaks, or the client
- * disconnects -> disconnected. A request in the disconnected state connects first, as kafkajs's broker pool does.
- * Metadata is what was last answered, and grows old; it is never looked up behind the client's back.
+ * Metadata is what was last answered, and grows old; it is never looked up behind the client's back. Which node a
+ * request goes to is what the metadata says, or any that is connected.
  */
 import type { Timer } from '../ports'
-import { ADDRESS, connectionRefused, type FakeBroker, type Request } from './broker'
-import { KafkaJSMetadataNotLoaded, nameOf, protocolError, typeOf } from './errors'
+import { BrokerPool, type BrokerHandle } from './broker-pool'
+import type { FakeBroker, Request } from './broker'
+import {
+  KafkaJSBrokerNotFound,
+  KafkaJSGroupCoordinatorNotFound,
+  KafkaJSMetadataNotLoaded,
+  nameOf,
+  protocolError,
+  typeOf,
+} from './errors'
 import type { Fault, RequestKind } from './faults'
 import type { Topic } from './log'
+import { NOBODY, type Nodes } from './nodes'
 import { createRetrier, type Retrier, type RetryOptions } from './retrier'
 import type { FakeCluster, PartitionMetadata } from './types'
 
-export const NODE = 1
 const EARLIEST = -2
 const LATEST = -1
 const REQUEST_TIMEOUT = 30_000
-const HELD: ReadonlySet<RequestKind> = new Set<RequestKind>(['sync', 'heartbeat', 'leave'])
+/** What kafkajs asks of a node that it holds in its hand: no look whether the metadata still knows it. */
+const HELD: ReadonlySet<RequestKind> = new Set<RequestKind>(['join', 'sync', 'heartbeat', 'leave'])
 
 export interface PartitionPosition {
   topic: string
@@ -44,15 +52,14 @@ export interface ClientContext {
 
 export class Cluster implements FakeCluster {
   targetTopics = new Set<string>()
-  private connected = false
-  private hangUp: () => void = () => undefined
+  private readonly pool: BrokerPool
   private metadata: Map<string, PartitionMetadata[]> | undefined
   private expireAt: number | undefined
   private readonly retrier: Retrier
   private readonly pending = new Set<Promise<unknown>>()
   private readonly polls = new Set<() => void>()
   private refreshing: Promise<void> | undefined
-  private connecting: Promise<void> | undefined
+  private renewing: Promise<void> | undefined
   private adding: Promise<void> = Promise.resolve()
 
   constructor(
@@ -60,6 +67,7 @@ export class Cluster implements FakeCluster {
     private readonly metadataMaxAge = 0,
   ) {
     this.retrier = createRetrier(context.broker.clock, context.retry)
+    this.pool = new BrokerPool(context.broker, context, this.retrier)
   }
 
   get broker(): FakeBroker {
@@ -67,25 +75,11 @@ export class Cluster implements FakeCluster {
   }
 
   isConnected(): boolean {
-    return this.connected
+    return this.pool.isConnected()
   }
 
-  async connect(): Promise<void> {
-    if (this.connected) return
-    this.connecting ??= this.retrier(() => this.connectOnce()).finally(() => (this.connecting = undefined))
-    return this.connecting
-  }
-
-  private async connectOnce(): Promise<void> {
-    const work = this.broker.clock.track(() => `connect to ${ADDRESS}`)
-    try {
-      await this.broker.clock.turn()
-      if (!this.broker.reaches(this.context)) throw connectionRefused()
-      this.connected = true
-      this.hangUp = this.broker.onBreak(() => this.connectionLost(), this.context)
-    } finally {
-      work.done()
-    }
+  connect(): Promise<void> {
+    return this.pool.connect()
   }
 
   /** Waits for the answers that are still out, as kafkajs does; a poll that would stand for ever is ended. */
@@ -93,25 +87,107 @@ export class Cluster implements FakeCluster {
     const pending = [...this.pending]
     for (const hangUp of [...this.polls]) hangUp()
     await Promise.allSettled(pending)
-    this.connectionLost()
+    this.pool.disconnect()
     this.metadata = undefined
+    this.expireAt = undefined
   }
 
-  async send<T>(request: Request, act: (fault: Fault | undefined) => T | Promise<T>, partly = false): Promise<T> {
-    // What kafkajs asks of a broker that it holds in its hand gets one try; all else looks for a broker with patience.
-    if (!this.connected) await (HELD.has(request.kind) ? this.connectOnce() : this.connect())
+  /** The node of a number, as the metadata knows it, connected. An old view of the cluster is renewed, and told. */
+  async findBroker(nodeId: number): Promise<BrokerHandle> {
+    try {
+      return await this.pool.find(nodeId)
+    } catch (e) {
+      if (nameOf(e) === 'KafkaJSBrokerNotFound' || nameOf(e) === 'KafkaJSConnectionError') await this.refreshMetadata()
+      throw e
+    }
+  }
+
+  /** Its connection has broken: until the next look at the metadata it is not known any more. */
+  removeBroker({ port }: { port?: number }): void {
+    this.pool.remove(port)
+    this.expireAt = undefined
+  }
+
+  /**
+   * To the node that the request names, or to whichever answers. `act` does it at the broker; it is handed what a
+   * fault wants of it, and the node.
+   */
+  async send<T>(request: Request, act: Act<T>, partly = false): Promise<T> {
+    if (request.node === undefined) return this.sendOver(await this.pool.any(), request, act, partly)
+    if (HELD.has(request.kind)) await this.pool.hold(request.node)
+    else await this.findBroker(request.node)
+    return this.sendOver(request.node, request, act, partly)
+  }
+
+  /** To the node that answers for the whole cluster, as far as this client knows. */
+  async sendToController<T>(request: Request, act: Act<T>): Promise<T> {
+    const node = this.pool.controller
+    if (node === undefined) throw new KafkaJSMetadataNotLoaded('Topic metadata not loaded')
+    return this.send({ ...request, node }, (fault) => {
+      if (this.broker.nodes.controller !== node) throw protocolError('NOT_CONTROLLER')
+      return act(fault, node)
+    })
+  }
+
+  private async sendOver<T>(node: number, request: Request, act: Act<T>, partly = false): Promise<T> {
     const timeout = request.timeout ?? REQUEST_TIMEOUT
-    const line = { client: this.context, connection: this }
-    const sent = this.broker.request({ ...request, ...line, timeout }, act, partly)
+    const line = { node, client: this.context, connection: this.pool.lineTo(node, request.kind) }
+    const sent = this.broker.request({ ...request, ...line, timeout }, (fault) => act(fault, node), partly)
     this.pending.add(sent)
     try {
       return await sent
     } catch (e) {
-      if (nameOf(e) === 'KafkaJSConnectionClosedError') this.connectionLost()
+      if (nameOf(e) === 'KafkaJSConnectionClosedError') this.pool.lost(node)
       throw e
     } finally {
       this.pending.delete(sent)
     }
+  }
+
+  /** The node that coordinates a group, connected. */
+  async findGroupCoordinator(groupId: string): Promise<number> {
+    return this.retrier(async (bail) => {
+      try {
+        // kafkajs fails here once, cold, and comes again after 300 ms, which are not waited for.
+        if (this.pool.ids().length === 0) await this.refreshMetadata()
+        const node = await this.askForCoordinator(groupId)
+        return (await this.findBroker(node)).nodeId
+      } catch (e) {
+        if (nameOf(e) === 'KafkaJSBrokerNotFound' || typeOf(e) === 'GROUP_COORDINATOR_NOT_AVAILABLE') {
+          await this.refreshMetadata()
+          throw e
+        }
+        if (nameOf(e) === 'KafkaJSConnectionError' || nameOf(e) === 'KafkaJSNumberOfRetriesExceeded') throw e
+        return bail(e)
+      }
+    })
+  }
+
+  /** Asks one node after the other; what they say against it is not heard. */
+  private async askForCoordinator(groupId: string): Promise<number> {
+    const ids = this.pool.ids()
+    if (ids.length === 0) throw new KafkaJSBrokerNotFound('No brokers in the broker pool')
+    for (const id of ids) {
+      await this.findBroker(id)
+      const found = await this.retrier(async (bail) => {
+        try {
+          return await this.sendOver(
+            id,
+            { kind: 'coordinator', api: 'FindCoordinator', label: `coordinator of ${groupId}`, group: groupId },
+            () => {
+              const node = this.broker.coordinatorOf(groupId)
+              if (!this.broker.nodes.isUp(node)) throw protocolError('GROUP_COORDINATOR_NOT_AVAILABLE')
+              return node
+            },
+          )
+        } catch (e) {
+          if (typeOf(e) === 'GROUP_COORDINATOR_NOT_AVAILABLE') throw e
+          return bail(e)
+        }
+      }).catch(() => undefined)
+      if (found !== undefined) return found
+    }
+    throw new KafkaJSGroupCoordinatorNotFound('Failed to find group coordinator')
   }
 
   /** `hangUp` is called when the client disconnects while the poll still stands. */
@@ -120,29 +196,34 @@ export class Cluster implements FakeCluster {
     return () => void this.polls.delete(hangUp)
   }
 
-  connectionLost(): void {
-    this.hangUp()
-    this.connected = false
-    this.expireAt = undefined
-  }
-
   async refreshMetadata(): Promise<void> {
     this.refreshing ??= this.loadMetadata([...this.targetTopics]).finally(() => (this.refreshing = undefined))
     return this.refreshing
   }
 
-  async refreshMetadataIfNecessary(topics: readonly string[] = [...this.targetTopics]): Promise<void> {
+  /** Callers at the same time share one look. */
+  async refreshMetadataIfNecessary(): Promise<void> {
+    this.renewing ??= this.renew([...this.targetTopics]).finally(() => (this.renewing = undefined))
+    return this.renewing
+  }
+
+  /** Metadata of these topics (of all, where none is named), past the cache. */
+  async fetchMetadata(topics: readonly string[]): Promise<Map<string, PartitionMetadata[]>> {
+    await this.renew(topics)
+    return (await this.askForMetadata(topics)).topics
+  }
+
+  private async renew(topics: readonly string[]): Promise<void> {
     const { metadata, expireAt } = this
     const now = this.broker.clock.now()
     // Without a max age kafkajs asks anew each millisecond; virtual time may stand still for longer than that.
     const old = expireAt === undefined || now > expireAt || (this.metadataMaxAge === 0 && now === expireAt)
     if (metadata === undefined || old || !topics.every((topic) => metadata.has(topic))) {
-      await this.loadMetadata([...topics])
+      await this.loadMetadata(topics)
     }
   }
 
-  /** Metadata of these topics (of all, where none is named), past the cache. */
-  async fetchMetadata(topics: readonly string[]): Promise<Map<string, PartitionMetadata[]>> {
+  private askForMetadata(topics: readonly string[]): Promise<ClusterMetadata> {
     return this.send(
       {
         kind: 'metadata',
@@ -151,9 +232,13 @@ export class Cluster implements FakeCluster {
         topics: topics.map((topic) => ({ topic })),
       },
       () => {
-        const store = this.broker.topics
+        const { topics: store, nodes } = this.broker
         const names = topics.length > 0 ? topics : store.names()
-        return new Map(names.map((name) => [name, describe(store.get(name))]))
+        const found = new Map(names.map((name) => [name, describe(store.get(name), nodes)]))
+        if ([...found.values()].flat().some(({ leader }) => leader === NOBODY)) {
+          throw protocolError('LEADER_NOT_AVAILABLE')
+        }
+        return { nodes: nodes.live(), controller: nodes.controller, topics: found }
       },
     )
   }
@@ -190,41 +275,59 @@ export class Cluster implements FakeCluster {
   /** Partitions by leader; those that the metadata does not know are left out, silently. */
   findLeaderForPartitions(topic: string, partitions: readonly (number | string)[]): Record<string, number[]> {
     const known = this.findTopicPartitionMetadata(topic)
-    const found = partitions.map(Number).filter((id) => known.some(({ partitionId }) => partitionId === id))
-    return found.length > 0 ? { [NODE]: found } : {}
+    const byLeader: Record<string, number[]> = {}
+    for (const id of partitions.map(Number)) {
+      const found = known.find(({ partitionId }) => partitionId === id)
+      if (found !== undefined) (byLeader[found.leader] ??= []).push(id)
+    }
+    return byLeader
   }
 
   getNodeIds(): number[] {
-    return [NODE]
+    return this.pool.ids()
   }
 
   defaultOffset({ fromBeginning }: { fromBeginning?: boolean }): number {
     return fromBeginning ? EARLIEST : LATEST
   }
 
+  /** One request to each leader; one that is refused refuses all. */
   async fetchTopicsOffset(queries: readonly PositionQuery[]): Promise<PartitionPosition[]> {
-    const known = queries
-      .map(({ topic, partitions, fromBeginning, fromTimestamp }) => {
-        const ids = this.findLeaderForPartitions(
-          topic,
-          partitions.map(({ partition }) => partition),
-        )[NODE]
-        const at = fromTimestamp ?? this.defaultOffset({ fromBeginning: fromBeginning ?? false })
-        return { topic, partitions: ids ?? [], at }
-      })
-      .filter(({ partitions }) => partitions.length > 0)
-    if (known.length === 0) return []
+    const byNode = new Map<number, { topic: string; partitions: number[]; at: number }[]>()
+    for (const { topic, partitions, fromBeginning, fromTimestamp } of queries) {
+      const at = fromTimestamp ?? this.defaultOffset({ fromBeginning: fromBeginning ?? false })
+      const ids = partitions.map(({ partition }) => partition)
+      for (const [node, own] of Object.entries(this.findLeaderForPartitions(topic, ids))) {
+        byNode.set(Number(node), [...(byNode.get(Number(node)) ?? []), { topic, partitions: own, at }])
+      }
+    }
+    const answers = await Promise.all([...byNode].map(([node, asked]) => this.askForPositions(node, asked)))
+    const merged = new Map<string, PartitionPosition>()
+    for (const { topic, partitions } of answers.flat()) {
+      merged.set(topic, { topic, partitions: [...(merged.get(topic)?.partitions ?? []), ...partitions] })
+    }
+    return [...merged.values()]
+  }
+
+  private askForPositions(
+    node: number,
+    asked: readonly { topic: string; partitions: number[]; at: number }[],
+  ): Promise<PartitionPosition[]> {
     return this.send(
       {
         kind: 'positions',
+        node,
         api: 'ListOffsets',
-        label: `positions of ${known.map(({ topic }) => topic).join(', ')}`,
-        topics: known,
+        label: `positions of ${asked.map(({ topic }) => topic).join(', ')}`,
+        topics: asked,
       },
       () =>
-        known.map(({ topic, partitions, at }) => ({
+        asked.map(({ topic, partitions, at }) => ({
           topic,
-          partitions: partitions.map((partition) => ({ partition, offset: this.positionAt(topic, partition, at) })),
+          partitions: partitions.map((partition) => {
+            this.broker.topics.checkLeader(topic, partition, node)
+            return { partition, offset: this.positionAt(topic, partition, at) }
+          }),
         })),
     )
   }
@@ -252,7 +355,9 @@ export class Cluster implements FakeCluster {
   private async loadMetadata(topics: readonly string[]): Promise<void> {
     await this.retrier(async (bail) => {
       try {
-        this.metadata = await this.fetchMetadata(topics)
+        const answer = await this.askForMetadata(topics)
+        this.metadata = answer.topics
+        this.pool.update(answer.nodes, answer.controller)
         this.expireAt = this.broker.clock.now() + this.metadataMaxAge
       } catch (e) {
         if (typeOf(e) === 'LEADER_NOT_AVAILABLE') throw e
@@ -277,13 +382,21 @@ class TopicMetadataNotLoaded extends KafkaJSMetadataNotLoaded {
   }
 }
 
-function describe(topic: Topic): PartitionMetadata[] {
-  return topic.partitions.map((_, partitionId) => ({
+type Act<T> = (fault: Fault | undefined, node: number) => T | Promise<T>
+
+interface ClusterMetadata {
+  readonly nodes: readonly number[]
+  readonly controller: number
+  readonly topics: Map<string, PartitionMetadata[]>
+}
+
+function describe(topic: Topic, nodes: Nodes): PartitionMetadata[] {
+  return topic.placements.map(({ leader, replicas, isr }, partitionId) => ({
     partitionErrorCode: 0,
     partitionId,
-    leader: NODE,
-    replicas: Array.from({ length: topic.replicas }, (_, i) => NODE + i),
-    isr: Array.from({ length: topic.replicas }, (_, i) => NODE + i),
-    offlineReplicas: [],
+    leader: nodes.isUp(leader) ? leader : NOBODY,
+    replicas: [...replicas],
+    isr: [...isr],
+    offlineReplicas: replicas.filter((node) => !nodes.isUp(node)),
   }))
 }

@@ -324,7 +324,7 @@ export class ConsumerGroup {
     } else if (e instanceof KafkaJSOffsetOutOfRange) {
       await this.manager.setDefaultOffset(e.topic, e.partition)
     } else if (nameOf(e) === 'KafkaJSConnectionClosedError') {
-      cluster.connectionLost()
+      cluster.removeBroker(e as { port?: number })
     } else if (nameOf(e) === 'KafkaJSBrokerNotFound') {
       await cluster.refreshMetadata()
     } else {

@@ -144,6 +144,13 @@ export class KafkaJSBrokerNotFound extends KafkaJSError {
   }
 }
 
+export class KafkaJSGroupCoordinatorNotFound extends KafkaJSError {
+  constructor(e: string) {
+    super(e)
+    this.name = 'KafkaJSGroupCoordinatorNotFound'
+  }
+}
+
 export interface DeleteRecordsFailure {
   partition: number
   offset: string
@@ -177,6 +184,13 @@ export class KafkaJSTimeout extends KafkaJSNonRetriableError {
   constructor(e: string) {
     super(e)
     this.name = 'KafkaJSTimeout'
+  }
+}
+
+export class KafkaJSLockTimeout extends KafkaJSTimeout {
+  constructor(e: string) {
+    super(e)
+    this.name = 'KafkaJSLockTimeout'
   }
 }
 

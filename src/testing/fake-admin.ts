@@ -97,7 +97,10 @@ export function createFakeAdmin(context: ClientContext, config: { retry?: RetryO
   const retrier = createRetrier(broker.clock, { ...context.retry, ...config.retry })
 
   const ask = <T>(api: string, topics: readonly string[], act: () => T): Promise<T> =>
-    cluster.send({ kind: 'admin', api, label: `${api} of ${topics.join(', ')}`, topics: topics.map(named) }, act)
+    cluster.sendToController(
+      { kind: 'admin', api, label: `${api} of ${topics.join(', ')}`, topics: topics.map(named) },
+      act,
+    )
 
   /** Asks as kafkajs does: old metadata first, and only a controller that moved is worth another try. */
   const controller = <T>(act: () => Promise<T>, again: readonly string[] = ['NOT_CONTROLLER']): Promise<T> =>
@@ -110,11 +113,6 @@ export function createFakeAdmin(context: ClientContext, config: { retry?: RetryO
         return bail(e)
       }
     })
-
-  async function metadata(topics: readonly string[]): Promise<Map<string, PartitionMetadata[]>> {
-    await cluster.refreshMetadataIfNecessary(topics)
-    return cluster.fetchMetadata(topics)
-  }
 
   function entriesOf(name: string, wanted: readonly string[] | null | undefined, synonyms: boolean): ConfigEntry[] {
     const topic = store.get(name)
@@ -148,7 +146,7 @@ export function createFakeAdmin(context: ClientContext, config: { retry?: RetryO
       await cluster.disconnect()
       events.emit(DISCONNECT)
     },
-    listTopics: async () => [...(await metadata([])).keys()],
+    listTopics: async () => [...(await cluster.fetchMetadata([])).keys()],
 
     async createTopics({ topics, validateOnly = false }) {
       checkTopicList(topics, 'topics')
@@ -238,13 +236,13 @@ export function createFakeAdmin(context: ClientContext, config: { retry?: RetryO
 
     async fetchTopicMetadata({ topics = [] } = { topics: [] }) {
       topics.forEach(needName)
-      const found = await metadata(topics)
+      const found = await cluster.fetchMetadata(topics)
       return { topics: [...found].map(([name, partitions]) => ({ name, partitions })) }
     },
 
     async describeCluster() {
-      await metadata([])
-      return { brokers: store.nodes(), controller: store.nodes()[0]?.nodeId ?? null, clusterId: 'retryline-fake' }
+      await cluster.fetchMetadata([])
+      return { brokers: store.nodes(), controller: broker.nodes.controller, clusterId: 'retryline-fake' }
     },
 
     async describeConfigs({ resources, includeSynonyms }) {

@@ -192,7 +192,7 @@ export function createFakeConsumer(
     }
 
     const onCrash = async (e: Error): Promise<void> => {
-      if (nameOf(e) === 'KafkaJSConnectionClosedError') cluster.connectionLost()
+      if (nameOf(e) === 'KafkaJSConnectionClosedError') cluster.removeBroker(e as { port?: number })
       await disconnect()
       crashedBy = e
       const wanted = async (): Promise<boolean> => retry.restartOnFailure?.(e).catch(() => true) ?? true

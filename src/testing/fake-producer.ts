@@ -1,28 +1,25 @@
 /**
- * `kafka.producer()`: kafkajs's producer over the fake broker, neither idempotent nor transactional.
+ * `kafka.producer()`: kafkajs's producer over the fake broker, plain, idempotent or transactional.
  *
- * A send is: metadata -> partitions chosen -> one request to the one broker -> answers, tried again as a whole by the
- * retrier. Partitions are chosen anew at every try; what was stored before an error of another partition is stored
- * again. A record whose partition does not exist is left out, and the send resolves without it.
+ * With a transactional id it is two producers: one for its transactions, known to the broker from the first
+ * `transaction()` on (which fences whoever had the id before), and one for what is sent outside of them, which is
+ * idempotent if it was asked to be and known from `connect()` on.
  */
 import { Cluster, type ClientContext } from './cluster'
-import {
-  KafkaJSError,
-  KafkaJSMetadataNotLoaded,
-  KafkaJSNonRetriableError,
-  isStaleMetadata,
-  nameOf,
-  notFaked,
-} from './errors'
-import type { ProtocolErrorType } from './error-codes'
+import { KafkaJSNonRetriableError } from './errors'
+import { EosManager } from './eos-manager'
 import { Instrumentation, PRODUCER_EVENTS, type On } from './events'
-import { isProtocolError, partitionFits, type Fault } from './faults'
-import { encodeBytes, encodeHeaders } from './headers'
-import { sizeOfBatch, type NewRecord } from './log'
 import { silentKafkaLogger } from './logger'
+import {
+  createMessageProducer,
+  type ConnectionState,
+  type MessageProducer,
+  type ProducerBatch,
+  type ProducerRecord,
+} from './message-producer'
 import { createDefaultPartitioner } from './partitioner'
 import { createRetrier } from './retrier'
-import type { FakeLogger, FakeProducerConfig, OutgoingMessage, RecordMetadata } from './types'
+import type { FakeLogger, FakeProducerConfig, RecordMetadata, TopicOffsets } from './types'
 
 const { CONNECT, DISCONNECT } = PRODUCER_EVENTS
 
@@ -30,142 +27,60 @@ export interface FakeProducer {
   connect(): Promise<void>
   disconnect(): Promise<void>
   isIdempotent(): boolean
-  send(record: {
-    topic: string
-    messages: OutgoingMessage[]
-    acks?: number
-    timeout?: number
-    compression?: number
-  }): Promise<RecordMetadata[]>
-  sendBatch(batch: {
-    topicMessages?: { topic: string; messages: OutgoingMessage[] }[]
-    acks?: number
-    timeout?: number
-    compression?: number
-  }): Promise<RecordMetadata[]>
-  transaction(): Promise<never>
+  send(record: ProducerRecord): Promise<RecordMetadata[]>
+  sendBatch(batch: ProducerBatch): Promise<RecordMetadata[]>
+  transaction(): Promise<FakeTransaction>
   on: On
   logger(): FakeLogger
   readonly events: typeof PRODUCER_EVENTS
 }
 
-interface PartitionBatch {
-  readonly topic: string
-  readonly partition: number
-  readonly records: readonly NewRecord[]
+export interface FakeTransaction {
+  send(record: ProducerRecord): Promise<RecordMetadata[]>
+  sendBatch(batch: ProducerBatch): Promise<RecordMetadata[]>
+  /** Commits a group's offsets with the transaction. */
+  sendOffsets(offsets: { consumerGroupId: string; topics: TopicOffsets[] }): Promise<void>
+  commit(): Promise<void>
+  abort(): Promise<void>
+  isActive(): boolean
 }
 
 export function createFakeProducer(context: ClientContext, config: FakeProducerConfig = {}): FakeProducer {
-  if (config.idempotent) throw notFaked('an idempotent producer')
-  if (config.transactionalId !== undefined) throw notFaked('a transactional producer')
+  const { idempotent = false, transactionalId, transactionTimeout = 60_000 } = config
   const { clock } = context.broker
+  const retry = { ...context.retry, ...config.retry }
+  if (idempotent && retry.retries !== undefined && retry.retries < 1) {
+    throw new KafkaJSNonRetriableError('Idempotent producer must allow retries to protect against transient errors')
+  }
   const cluster = new Cluster(context, config.metadataMaxAge ?? 300_000)
   const events = new Instrumentation(clock, 'producer', PRODUCER_EVENTS)
   const logger = silentKafkaLogger()
   const partitioner = (config.createPartitioner ?? createDefaultPartitioner)()
-  const retrier = createRetrier(clock, { ...context.retry, ...config.retry })
-  let state: 'connected' | 'disconnecting' | 'disconnected' = 'disconnected'
+  const retrier = createRetrier(clock, retry)
+  let state: ConnectionState = 'disconnected'
 
-  function place(topic: string, messages: readonly OutgoingMessage[]): PartitionBatch[] {
-    const partitionMetadata = cluster.findTopicPartitionMetadata(topic)
-    if (partitionMetadata.length === 0) throw new KafkaJSMetadataNotLoaded('Producing to topic without metadata')
-    const chosen: Record<string, OutgoingMessage[]> = {}
-    for (const message of messages) {
-      ;(chosen[partitioner({ topic, partitionMetadata, message })] ??= []).push(message)
+  const identity = (id?: string): EosManager =>
+    new EosManager({ cluster, retry: context.retry, transactionalId: id, transactionTimeout })
+  const sending = (eos: EosManager, isIdempotent: boolean): MessageProducer =>
+    createMessageProducer({ cluster, partitioner, eos, retrier, idempotent: isIdempotent, connection: () => state })
+
+  const outside = identity()
+  const plain = sending(outside, idempotent)
+  let inside: EosManager | undefined
+
+  async function transaction(): Promise<FakeTransaction> {
+    if (!transactionalId) {
+      throw new KafkaJSNonRetriableError('Must provide transactional id for transactional producer')
     }
-    const byLeader = cluster.findLeaderForPartitions(topic, Object.keys(chosen))
-    return Object.values(byLeader)
-      .flat()
-      .map((partition) => ({ topic, partition, records: encode(chosen[partition] ?? [], clock.now()) }))
-  }
-
-  async function publish(topicMessages: readonly TopicMessages[], acks: number): Promise<RecordMetadata[]> {
-    await cluster.refreshMetadataIfNecessary()
-    const batches = topicMessages.flatMap(({ topic, messages }) => place(topic, messages))
-    if (batches.length === 0) return []
-    const answers = await cluster.send(
-      {
-        kind: 'publish',
-        api: 'Produce',
-        label: `publish to ${[...new Set(batches.map(({ topic }) => topic))].join(', ')}`,
-        topics: batches.map(({ topic, partition }) => ({ topic, partitions: [partition] })),
-      },
-      (fault) => store(batches, acks, fault),
-      true,
-    )
-    return acks === 0 ? [] : answers
-  }
-
-  /** At the broker: each partition for itself; the client is told of the first that failed. */
-  function store(batches: readonly PartitionBatch[], acks: number, fault: Fault | undefined): RecordMetadata[] {
-    const { topics } = context.broker
-    // A connection that breaks takes the whole request with it; an error of Kafka's is of single partitions.
-    if (fault?.do === 'fail' && !isProtocolError(fault.error)) throw context.broker.errorOf(fault.error)
-    let failed: Error | undefined
-    const answers: RecordMetadata[] = []
-    for (const { topic, partition, records } of batches) {
-      const found = topics.find(topic)
-      const log = found?.partitions[partition]
-      let error: ProtocolErrorType | undefined
-      if (fault?.do === 'fail' && partitionFits(fault.where, topic, partition)) {
-        failed ??= context.broker.errorOf(fault.error)
-        continue
-      }
-      if (found === undefined || log === undefined) error = 'UNKNOWN_TOPIC_OR_PARTITION'
-      else if (sizeOfBatch(records) > Number(topics.setting(found, 'max.message.bytes'))) error = 'MESSAGE_TOO_LARGE'
-      else if (acks === -1 && Number(topics.setting(found, 'min.insync.replicas')) > found.replicas) {
-        error = 'NOT_ENOUGH_REPLICAS'
-      } else if (isCompacted(topics.setting(found, 'cleanup.policy')) && records.some(({ key }) => key === null)) {
-        error = 'INVALID_RECORD'
-      } else {
-        const stamp = topics.setting(found, 'message.timestamp.type') === 'LogAppendTime' ? clock.now() : undefined
-        const stamped = stamp === undefined ? records : records.map((record) => ({ ...record, timestamp: stamp }))
-        answers.push({
-          topicName: topic,
-          partition,
-          errorCode: 0,
-          baseOffset: String(log.append(stamped)),
-          logAppendTime: String(stamp ?? -1),
-          logStartOffset: String(log.logStart),
-        })
-      }
-      if (error !== undefined) failed ??= context.broker.errorOf(error)
-    }
-    if (failed !== undefined) throw failed
-    return answers
-  }
-
-  async function sendBatch({ acks = -1, topicMessages = [] }: Parameters<FakeProducer['sendBatch']>[0]) {
-    check(topicMessages)
-    if (state === 'disconnecting') {
+    const eos = (inside ??= identity(transactionalId))
+    if (eos.isInTransaction()) {
       throw new KafkaJSNonRetriableError(
-        "The producer is disconnecting; therefore, it can't safely accept messages anymore",
+        'There is already an ongoing transaction for this producer. Please end the transaction before beginning another.',
       )
     }
-    if (state === 'disconnected') throw new KafkaJSError('The producer is disconnected')
-    const merged = new Map<string, OutgoingMessage[]>()
-    for (const { topic, messages } of topicMessages) merged.set(topic, [...(merged.get(topic) ?? []), ...messages])
-    const all = [...merged].map(([topic, messages]) => ({ topic, messages }))
-    return retrier(async (bail) => {
-      await cluster.addMultipleTargetTopics([...merged.keys()])
-      try {
-        return await publish(all, acks)
-      } catch (e) {
-        if (nameOf(e) === 'KafkaJSConnectionClosedError') cluster.connectionLost()
-        if (!cluster.isConnected()) {
-          await cluster.connect()
-          await cluster.refreshMetadata()
-          throw e
-        }
-        const { retriable } = e as { retriable?: boolean }
-        if (isStaleMetadata(e) || nameOf(e) === 'KafkaJSMetadataNotLoaded' || isWorthALook(e)) {
-          await cluster.refreshMetadata()
-          throw e
-        }
-        if (retriable) throw e
-        return bail(e)
-      }
-    })
+    if (!eos.isInitialized()) await eos.initProducerId()
+    eos.beginTransaction()
+    return openTransaction(cluster, eos, sending(eos, true))
   }
 
   return {
@@ -173,6 +88,7 @@ export function createFakeProducer(context: ClientContext, config: FakeProducerC
       await cluster.connect()
       state = 'connected'
       events.emit(CONNECT)
+      if (idempotent && !outside.isInitialized()) await outside.initProducerId()
     },
     async disconnect() {
       state = 'disconnecting'
@@ -180,52 +96,43 @@ export function createFakeProducer(context: ClientContext, config: FakeProducerC
       state = 'disconnected'
       events.emit(DISCONNECT)
     },
-    isIdempotent: () => false,
-    send: async ({ topic, messages, ...rest }) => sendBatch({ ...rest, topicMessages: [{ topic, messages }] }),
-    sendBatch,
-    transaction: async () => {
-      throw new KafkaJSNonRetriableError('Must provide transactional id for transactional producer')
-    },
+    isIdempotent: () => idempotent,
+    ...plain,
+    transaction,
     on: events.on,
     logger: () => logger,
     events: PRODUCER_EVENTS,
   }
 }
 
-interface TopicMessages {
-  readonly topic: string
-  readonly messages: readonly OutgoingMessage[]
-}
-
-function check(topicMessages: readonly TopicMessages[]): void {
-  if (topicMessages.some(({ topic }) => !topic)) throw new KafkaJSNonRetriableError('Invalid topic')
-  for (const { topic, messages } of topicMessages as readonly { topic: string; messages?: OutgoingMessage[] }[]) {
-    if (!messages) {
-      throw new KafkaJSNonRetriableError(`Invalid messages array [${String(messages)}] for topic "${topic}"`)
+function openTransaction(cluster: Cluster, eos: EosManager, { send, sendBatch }: MessageProducer): FakeTransaction {
+  let ended = false
+  const isActive = (): boolean => eos.isInTransaction() && !ended
+  const guarded =
+    <A extends unknown[], R>(fn: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      if (!isActive()) throw new KafkaJSNonRetriableError('Cannot continue to use transaction once ended')
+      return fn(...args)
     }
-    const without = messages.find((message) => message.value === undefined)
-    if (without) {
-      throw new KafkaJSNonRetriableError(
-        `Invalid message without value for topic "${topic}": ${JSON.stringify(without)}`,
-      )
-    }
+  return {
+    sendBatch: guarded(sendBatch),
+    send: guarded(send),
+    abort: guarded(async () => {
+      await eos.abort()
+      ended = true
+    }),
+    commit: guarded(async () => {
+      await eos.commit()
+      ended = true
+    }),
+    sendOffsets: guarded(async ({ consumerGroupId, topics }) => {
+      await eos.sendOffsets({ consumerGroupId, topics })
+      // Known as committed to this client's consumers from here on, though nothing is committed yet.
+      const committed = cluster.committedOffsets(consumerGroupId)
+      for (const { topic, partitions } of topics) {
+        for (const { partition, offset } of partitions) (committed[topic] ??= {})[partition] = offset
+      }
+    }),
+    isActive,
   }
 }
-
-/** As kafkajs encodes: the first time stamp of the batch counts from the earliest that was given, sorted as text. */
-function encode(messages: readonly OutgoingMessage[], now: number): NewRecord[] {
-  return messages.map(({ key, value, headers, timestamp }) => ({
-    timestamp: Number(timestamp ?? now),
-    key: encodeBytes(key),
-    value: encodeBytes(value),
-    headers: encodeHeaders(headers),
-    control: false,
-  }))
-}
-
-const isCompacted = (policy: string): boolean => policy.split(',').includes('compact')
-
-const isWorthALook = (e: unknown): boolean =>
-  nameOf(e) === 'KafkaJSConnectionError' ||
-  nameOf(e) === 'KafkaJSConnectionClosedError' ||
-  (nameOf(e) === 'KafkaJSProtocolError' && (e as KafkaJSError).retriable)

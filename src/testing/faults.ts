@@ -7,7 +7,8 @@
 import { RetrylineError } from '../errors'
 import { PROTOCOL_ERRORS, type ProtocolErrorType } from './error-codes'
 
-/** What a request is for. `offsets` is OffsetFetch, `positions` ListOffsets. */
+/** What a request is for. `offsets` is OffsetFetch, `positions` ListOffsets, `coordinator` FindCoordinator, `txnOffsets` TxnOffsetCommit; `markers` is what the broker
+ * itself writes where a transaction ends. */
 export type RequestKind =
   | 'publish'
   | 'commit'
@@ -17,19 +18,28 @@ export type RequestKind =
   | 'heartbeat'
   | 'leave'
   | 'metadata'
+  | 'coordinator'
   | 'offsets'
   | 'positions'
+  | 'initProducer'
+  | 'addPartitions'
+  | 'addOffsets'
+  | 'txnOffsets'
+  | 'endTransaction'
+  | 'markers'
   | 'admin'
 
 export interface RequestFilter {
   topic?: string
   partition?: number
   group?: string
+  transactionalId?: string
 }
 
 export interface RequestAbout {
   readonly kind: RequestKind
   readonly group?: string
+  readonly transactionalId?: string
   readonly topics?: readonly { topic: string; partitions?: readonly number[] }[]
 }
 
@@ -81,6 +91,7 @@ export const partitionFits = (where: RequestFilter, topic: string, partition: nu
 
 function fits(where: RequestFilter, about: RequestAbout): boolean {
   if (where.group !== undefined && where.group !== about.group) return false
+  if (where.transactionalId !== undefined && where.transactionalId !== about.transactionalId) return false
   if (where.topic === undefined && where.partition === undefined) return true
   return (about.topics ?? []).some(
     ({ topic, partitions }) =>

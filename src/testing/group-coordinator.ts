@@ -25,7 +25,8 @@ const SESSION_RANGE = [6000, 1_800_000] as const
 export class GroupCoordinator {
   private readonly groups = new Map<string, Group>()
   private joined = 0
-  private stopped = false
+  /** Groups whose node is down. */
+  private readonly stopped = new Set<string>()
 
   constructor(
     private readonly clock: InnerClock,
@@ -106,6 +107,15 @@ export class GroupCoordinator {
     return group.offsets.commit(this.topics, topics, { memberId, generationId: generation, at: this.clock.now() })
   }
 
+  /** Of a transaction: taken from whoever sends it, and pending until it ends. */
+  commitPending(groupId: string, producerId: bigint, topics: readonly CommitTopic[]): ProtocolErrorType[] {
+    return this.groupOf(groupId).offsets.commitPending(this.topics, topics, producerId)
+  }
+
+  endPending(groupId: string, producerId: bigint, commit: boolean): void {
+    this.groups.get(groupId)?.offsets.endPending(producerId, commit, this.clock.now())
+  }
+
   offsetsOf(groupId: string): ByTopic {
     return this.groups.get(groupId)?.offsets.all ?? new Map()
   }
@@ -173,10 +183,11 @@ export class GroupCoordinator {
     return false
   }
 
-  /** The broker goes down: whoever waits is cut off by its connection, and sessions do not run. */
-  stop(): void {
-    this.stopped = true
+  /** The node of these groups goes down: whoever waits is cut off by its connection, and sessions do not run. */
+  stop(of: (group: string) => boolean): void {
     for (const group of this.groups.values()) {
+      if (!of(group.id)) continue
+      this.stopped.add(group.id)
       group.timer?.cancel()
       for (const member of group.members.values()) {
         member.session?.cancel()
@@ -186,10 +197,14 @@ export class GroupCoordinator {
     }
   }
 
-  /** It is back: a generation that was complete still stands, one in the making is forgotten; sessions run anew. */
-  restart(): void {
-    this.stopped = false
+  /**
+   * It is back, or another node is in its place: a generation that was complete still stands, one in the making is
+   * forgotten; sessions run anew.
+   */
+  restart(of: (group: string) => boolean): void {
     for (const group of this.groups.values()) {
+      if (!this.stopped.has(group.id) || !of(group.id)) continue
+      this.stopped.delete(group.id)
       if (group.state === 'Stable') {
         for (const member of group.members.values()) {
           member.polling = false
@@ -337,7 +352,8 @@ export class GroupCoordinator {
   private runSession(member: Member, group: Group): void {
     member.session?.cancel()
     member.session = undefined
-    if (this.stopped || member.polling || member.join !== undefined || !group.members.has(member.id)) return
+    if (this.stopped.has(group.id) || member.polling || member.join !== undefined || !group.members.has(member.id))
+      return
     const expire = (): void => {
       if (!group.members.has(member.id)) return
       this.remove(group, member)

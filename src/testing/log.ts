@@ -6,6 +6,8 @@
  */
 import type { Header } from '../record'
 import { protocolError } from './errors'
+import type { Placement } from './nodes'
+import { NO_PRODUCER, ProducerStates, type ProducerMark } from './producer-states'
 
 export interface StoredRecord {
   readonly offset: bigint
@@ -16,8 +18,18 @@ export interface StoredRecord {
   /** A transaction marker: takes an offset, is filtered before a handler sees it. */
   readonly control: boolean
   /** The batch it was written in: a fetch brings whole batches. */
-  readonly batch: { readonly base: bigint; readonly size: number }
+  readonly batch: StoredBatch
 }
+
+export interface StoredBatch {
+  readonly base: bigint
+  readonly size: number
+  readonly by: ProducerMark
+  /** What kafkajs tells of the batch beside each of its messages. */
+  readonly context: BatchContext
+}
+
+export type BatchContext = ReturnType<typeof contextOf>
 
 export type NewRecord = Omit<StoredRecord, 'offset' | 'size' | 'batch'>
 
@@ -35,32 +47,64 @@ export class PartitionLog {
   logStart = 0n
   /** The offset the next record gets: the high watermark, since there is one replica. */
   end = 0n
+  readonly producers = new ProducerStates()
   private waiting = new Set<() => void>()
 
   get records(): readonly StoredRecord[] {
     return this.list
   }
 
+  /**
+   * What a reader of committed records is given ends here: at the first record of a transaction that is still open.
+   */
+  get lastStable(): bigint {
+    return this.producers.firstOpen ?? this.end
+  }
+
   /** Appends one batch; answers the offset of its first record. */
-  append(batch: readonly NewRecord[]): bigint {
+  append(batch: readonly NewRecord[], by = NO_PRODUCER): bigint {
     const base = this.end
-    const written = { base, size: sizeOfBatch(batch) }
+    const written: StoredBatch = { base, size: sizeOfBatch(batch), by, context: contextOf(batch, base, by) }
     for (const record of batch) {
       this.list.push({ ...record, offset: this.end, batch: written })
       this.end += 1n
     }
+    const latest = batch.reduce((max, { timestamp }) => Math.max(max, timestamp), -1)
+    if (batch[0]?.control !== true) this.producers.wrote(by, batch.length, { base, timestamp: latest })
     for (const wake of [...this.waiting]) wake()
     return base
   }
 
-  /** Records from `from` on, by whole batches as far as they fit; with `atLeastOne` the first batch needs not fit. */
-  read(from: bigint, maxBytes: number, atLeastOne: boolean): Found {
+  /** Ends a producer's transaction here; answers the offset of the marker. */
+  appendMarker({ producerId, epoch }: Pick<ProducerMark, 'producerId' | 'epoch'>, commit: boolean, at: number): bigint {
+    const key = Buffer.from([0, 0, 0, commit ? 1 : 0])
+    const marker: NewRecord = { timestamp: at, key, value: Buffer.alloc(6), headers: [], control: true }
+    this.producers.ended(producerId, epoch, commit, this.end)
+    return this.append([marker], { producerId, epoch, sequence: -1, transactional: true })
+  }
+
+  /** What became of a record's transaction; `undefined` outside of any. */
+  fateOf({ offset, batch }: StoredRecord): 'open' | 'committed' | 'aborted' | undefined {
+    const { producerId, transactional } = batch.by
+    if (!transactional) return undefined
+    const openFrom = this.producers.openFrom(producerId)
+    if (openFrom !== undefined && offset >= openFrom) return 'open'
+    const isIn = (one: { producerId: bigint; firstOffset: bigint; lastOffset: bigint }): boolean =>
+      one.producerId === producerId && one.firstOffset <= offset && offset <= one.lastOffset
+    return this.producers.aborted.some(isIn) ? 'aborted' : 'committed'
+  }
+
+  /**
+   * Records from `from` on and below `to`, by whole batches as far as they fit; with `atLeastOne` the first batch needs
+   * not fit.
+   */
+  read(from: bigint, maxBytes: number, atLeastOne: boolean, to = this.end): Found {
     const records: StoredRecord[] = []
     let bytes = 0
     let base: bigint | undefined
     for (let i = this.indexOf(from); i < this.list.length; i++) {
       const record = this.list[i]
-      if (record === undefined) break
+      if (record === undefined || record.offset >= to) break
       if (record.batch.base !== base) {
         const fits = bytes + record.batch.size <= maxBytes || (atLeastOne && base === undefined)
         if (!fits) break
@@ -111,9 +155,29 @@ export class PartitionLog {
 export interface Topic {
   readonly name: string
   readonly partitions: PartitionLog[]
+  /** By partition: which nodes have it, and which of them leads. */
+  readonly placements: Placement[]
   readonly replicas: number
   /** Only what was set; the defaults are the broker's. */
   readonly config: Map<string, string>
+}
+
+function contextOf(batch: readonly NewRecord[], base: bigint, by: ProducerMark) {
+  const times = batch.map(({ timestamp }) => timestamp)
+  return {
+    firstOffset: String(base),
+    firstTimestamp: String(Math.min(...times)),
+    partitionLeaderEpoch: 0,
+    inTransaction: by.transactional,
+    isControlBatch: batch[0]?.control ?? false,
+    lastOffsetDelta: batch.length - 1,
+    producerId: String(by.producerId),
+    producerEpoch: by.epoch,
+    firstSequence: by.sequence,
+    maxTimestamp: String(Math.max(...times)),
+    timestampType: 0,
+    magicByte: 2,
+  }
 }
 
 /** The size of a batch on the wire, uncompressed, as the broker weighs it. */

@@ -10,6 +10,7 @@ import type { Cluster } from './cluster'
 import { KafkaJSNonRetriableError } from './errors'
 import { CONSUMER_EVENTS, type Instrumentation } from './events'
 import { decodeAssignment } from './member-protocol'
+import { NOBODY } from './nodes'
 import type { Identity } from './offset-manager'
 import type { Assigner, TopicPartitions } from './types'
 
@@ -35,6 +36,8 @@ export class Membership {
   news = false
   private generationId = -1
   private members: { memberId: string; memberMetadata: Buffer }[] = []
+  /** The node that coordinated the group when this member last joined; it is held on to until the next join. */
+  private node = NOBODY
   private lastRequest: number
   private beating: Promise<void> | undefined
 
@@ -46,7 +49,8 @@ export class Membership {
   }
 
   get identity(): Identity {
-    return { groupId: this.settings.groupId, generationId: this.generationId, memberId: this.memberId ?? '' }
+    const { generationId, node } = this
+    return { groupId: this.settings.groupId, generationId, memberId: this.memberId ?? '', node }
   }
 
   get isLeader(): boolean {
@@ -63,9 +67,11 @@ export class Membership {
       this.news = true
       this.onNews()
     }
+    this.node = await cluster.findGroupCoordinator(groupId)
     const answer = await cluster.send(
       {
         kind: 'join',
+        node: this.node,
         api: 'JoinGroup',
         label: `join of ${groupId}`,
         group: groupId,
@@ -73,6 +79,7 @@ export class Membership {
         timeout: rebalanceTimeout + 5000,
       },
       () => {
+        this.checkCoordinator()
         const memberId = this.memberId ?? ''
         return this.coordinator.join({
           groupId,
@@ -100,8 +107,8 @@ export class Membership {
     const assignments = this.isLeader ? await this.assign() : new Map<string, Buffer>()
     this.knownPartitions = this.partitionsPerTopic()
     const bytes = await cluster.send(
-      { kind: 'sync', api: 'SyncGroup', label: `sync of ${groupId}`, group: groupId },
-      () => this.coordinator.sync(groupId, generationId, memberId, assignments),
+      { kind: 'sync', api: 'SyncGroup', label: `sync of ${groupId}`, group: groupId, node: this.node },
+      () => this.checkCoordinator().sync(groupId, generationId, memberId, assignments),
     )
     const decoded = decodeAssignment(bytes)?.assignment ?? {}
     this.reportUnsubscribed(Object.keys(decoded))
@@ -121,8 +128,9 @@ export class Membership {
     const { cluster, groupId } = this.settings
     const { memberId } = this
     if (!memberId) return
-    await cluster.send({ kind: 'leave', api: 'LeaveGroup', label: `leave of ${groupId}`, group: groupId }, () =>
-      this.coordinator.leave(groupId, memberId),
+    await cluster.send(
+      { kind: 'leave', api: 'LeaveGroup', label: `leave of ${groupId}`, group: groupId, node: this.node },
+      () => this.checkCoordinator().leave(groupId, memberId),
     )
     this.memberId = null
   }
@@ -156,6 +164,12 @@ export class Membership {
     return this.settings.cluster.broker.coordinator
   }
 
+  /** At the broker: the node that is asked must be the one. */
+  private checkCoordinator() {
+    this.settings.cluster.broker.checkCoordinator(this.settings.groupId, this.node)
+    return this.coordinator
+  }
+
   private async assign(): Promise<Map<string, Buffer>> {
     const { cluster, assigners, topics } = this.settings
     const assigner = assigners.find(({ name }) => name === this.groupProtocol)
@@ -182,8 +196,9 @@ export class Membership {
     const { groupId, generationId, memberId } = this.identity
     if (memberId === '' || (!this.news && this.clock.now() < this.lastRequest + interval)) return
     this.news = false
-    await cluster.send({ kind: 'heartbeat', api: 'Heartbeat', label: `heartbeat of ${groupId}`, group: groupId }, () =>
-      this.coordinator.heartbeat(groupId, generationId, memberId),
+    await cluster.send(
+      { kind: 'heartbeat', api: 'Heartbeat', label: `heartbeat of ${groupId}`, group: groupId, node: this.node },
+      () => this.checkCoordinator().heartbeat(groupId, generationId, memberId),
     )
     events.emit(HEARTBEAT, { groupId, memberId, groupGenerationId: generationId })
     this.lastRequest = this.clock.now()

@@ -16,6 +16,8 @@ export interface Identity {
   readonly groupId: string
   readonly generationId: number
   readonly memberId: string
+  /** The node that coordinates the group. */
+  readonly node: number
 }
 
 export interface CommitSettings {
@@ -141,7 +143,7 @@ export class OffsetManager {
       }))
       .filter(({ partitions }) => partitions.length > 0)
     if (pending.length === 0) return
-    const known = await fetchOffsets(this.cluster, this.identity.groupId, pending)
+    const known = await fetchOffsets(this.cluster, this.identity, pending)
     const unknown = known
       .map(({ topic, partitions }) => ({
         topic,
@@ -196,8 +198,7 @@ export class OffsetManager {
   }
 
   private async send(topics: readonly TopicOffsets[]): Promise<void> {
-    const { groupId, memberId, generationId } = this.identity
-    await commitOffsets(this.cluster, groupId, generationId, memberId, topics)
+    await commitOffsets(this.cluster, this.identity, topics)
   }
 
   private now(): number {
@@ -213,9 +214,7 @@ function must<T>(value: T | undefined): T {
 
 export async function commitOffsets(
   cluster: Cluster,
-  groupId: string,
-  generationId: number,
-  memberId: string,
+  { groupId, generationId, memberId, node }: Identity,
   topics: readonly TopicOffsets[],
 ): Promise<void> {
   // Read when it is sent: whoever changes the object afterwards does not change the request.
@@ -229,8 +228,9 @@ export async function commitOffsets(
   }))
   const where = wanted.map(({ topic, partitions }) => ({ topic, partitions: partitions.map((p) => p.partition) }))
   await cluster.send(
-    { kind: 'commit', api: 'OffsetCommit', label: `commit of ${groupId}`, group: groupId, topics: where },
+    { kind: 'commit', api: 'OffsetCommit', label: `commit of ${groupId}`, group: groupId, node, topics: where },
     () => {
+      cluster.broker.checkCoordinator(groupId, node)
       const [refused] = cluster.broker.coordinator.commit(groupId, generationId, memberId, wanted)
       if (refused !== undefined) throw cluster.broker.errorOf(refused)
     },
@@ -240,12 +240,13 @@ export async function commitOffsets(
 /** Committed offsets as the broker has them; '-1' where there is none. Without topics: all that the group has. */
 export async function fetchOffsets(
   cluster: Cluster,
-  groupId: string,
+  { groupId, node }: Pick<Identity, 'groupId' | 'node'>,
   topics: readonly TopicPartitions[],
 ): Promise<{ topic: string; partitions: { partition: number; offset: string; metadata: string }[] }[]> {
   return cluster.send(
-    { kind: 'offsets', api: 'OffsetFetch', label: `offsets of ${groupId}`, group: groupId, topics },
+    { kind: 'offsets', api: 'OffsetFetch', label: `offsets of ${groupId}`, group: groupId, node, topics },
     () => {
+      cluster.broker.checkCoordinator(groupId, node)
       const stored = cluster.broker.coordinator.offsetsOf(groupId)
       const asked =
         topics.length > 0 ? topics : [...stored].map(([topic, of]) => ({ topic, partitions: [...of.keys()] }))

@@ -15,7 +15,7 @@ import { isRebalancing, KafkaJSError, nameOf, typeOf } from './errors'
 import { CONSUMER_EVENTS, type Instrumentation } from './events'
 import { createRetrier, type Retrier, type RetryOptions } from './retrier'
 import type { EachBatchPayload, EachMessagePayload, TopicOffsets } from './types'
-import { NODE } from './cluster'
+const NODE = 1
 
 const { FETCH, FETCH_START, START_BATCH_PROCESS, END_BATCH_PROCESS, REBALANCING } = CONSUMER_EVENTS
 

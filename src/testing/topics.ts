@@ -1,6 +1,7 @@
 import { RetrylineError } from '../errors'
 import { protocolError } from './errors'
 import { PartitionLog, type Topic } from './log'
+import { FIRST, NOBODY, Nodes, type NodeAddress, type Placement } from './nodes'
 import { isValidSetting, TOPIC_DEFAULTS } from './topic-settings'
 
 const VALID_NAME = /^[a-zA-Z0-9._-]{1,249}$/
@@ -12,31 +13,69 @@ export interface TopicOptions {
   validateOnly?: boolean
 }
 
-const NODE_HOST = { host: 'fake-broker', port: 9092 }
-
 export class TopicStore {
   private readonly topics = new Map<string, Topic>()
   private readonly watchers = new Set<() => void>()
 
-  /** `brokers` is a number that topics are measured against; one broker does all the work. */
-  constructor(private readonly brokers = 1) {}
+  constructor(private readonly cluster = new Nodes()) {}
 
-  nodes(): { nodeId: number; host: string; port: number }[] {
-    return Array.from({ length: this.brokers }, (_, i) => ({ ...NODE_HOST, nodeId: i + 1 }))
+  nodes(): NodeAddress[] {
+    return this.cluster.addresses()
+  }
+
+  /** Partitions are dealt out: partition 0 is led by node 1, partition 1 by node 2, and so on. */
+  private place(partition: number, replicas: number): Placement {
+    return this.cluster.place(FIRST + (partition % this.cluster.count), replicas)
+  }
+
+  /** The node that leads a partition; -1 where none does, `undefined` where there is no such partition. */
+  leaderOf(topic: string, partition: number): number | undefined {
+    return this.topics.get(topic)?.placements[partition]?.leader
+  }
+
+  /** How many replicas of a partition are in sync, its leader among them. */
+  inSync(topic: string, partition: number): number {
+    return this.topics.get(topic)?.placements[partition]?.isr.length ?? 0
+  }
+
+  /** Refuses what a node that does not lead a partition refuses. */
+  checkLeader(topic: string, partition: number, node: number): void {
+    const leader = this.leaderOf(topic, partition)
+    if (leader === undefined) throw protocolError('UNKNOWN_TOPIC_OR_PARTITION')
+    if (leader !== node) throw protocolError('NOT_LEADER_FOR_PARTITION')
+  }
+
+  /** -1: from now on nobody leads it. */
+  moveLeader(topic: string, partition: number, node: number): void {
+    const placement = this.mustFind(topic, partition).placements[partition]
+    if (placement === undefined) return
+    if (node !== NOBODY && !placement.isr.includes(node)) {
+      throw new RetrylineError(
+        'RETRYLINE_TESTING',
+        `node ${node} cannot lead ${topic}/${partition}: its replicas in sync are on ${placement.isr.join(', ')}`,
+      )
+    }
+    placement.leader = node
+  }
+
+  placements(): Placement[] {
+    return [...this.topics.values()].flatMap(({ placements }) => placements)
   }
 
   create(name: string, options: TopicOptions = {}): void {
-    const { partitions = 1, replicationFactor = this.brokers, config = {}, validateOnly = false } = options
+    const { partitions = 1, replicationFactor = this.cluster.count, config = {}, validateOnly = false } = options
     if (!VALID_NAME.test(name) || name === '.' || name === '..') throw protocolError('INVALID_TOPIC_EXCEPTION')
     if (this.topics.has(name)) throw protocolError('TOPIC_ALREADY_EXISTS')
     if (!Number.isInteger(partitions) || partitions < 1) throw protocolError('INVALID_PARTITIONS')
-    if (replicationFactor < 1 || replicationFactor > this.brokers) throw protocolError('INVALID_REPLICATION_FACTOR')
+    if (replicationFactor < 1 || replicationFactor > this.cluster.count)
+      throw protocolError('INVALID_REPLICATION_FACTOR')
     checkConfig(config)
     if (validateOnly) return
     const logs = Array.from({ length: partitions }, () => new PartitionLog())
     this.topics.set(name, {
       name,
       partitions: logs,
+      placements: logs.map((_, partition) => this.place(partition, replicationFactor)),
       replicas: replicationFactor,
       config: new Map(Object.entries(config)),
     })
@@ -56,7 +95,10 @@ export class TopicStore {
     const topic = this.get(name)
     if (!Number.isInteger(count) || count <= topic.partitions.length) throw protocolError('INVALID_PARTITIONS')
     if (validateOnly) return
-    while (topic.partitions.length < count) topic.partitions.push(new PartitionLog())
+    while (topic.partitions.length < count) {
+      topic.placements.push(this.place(topic.partitions.length, topic.replicas))
+      topic.partitions.push(new PartitionLog())
+    }
     this.changed()
   }
 
@@ -103,6 +145,11 @@ export class TopicStore {
   onChange(fn: () => void): () => void {
     this.watchers.add(fn)
     return () => void this.watchers.delete(fn)
+  }
+
+  /** Leaders have changed: who waits for one may look again. */
+  placed(): void {
+    this.changed()
   }
 
   private changed(): void {
