@@ -1,0 +1,20 @@
+import { afterAll, expect, it } from 'vitest'
+import { describeWithBroker } from '../helpers/broker-shared'
+import { onReal } from '../unit/testing/alike/on-real'
+import { record, recorded, stories, type Traces } from './stories'
+
+const recording = process.env.RECORD === '1'
+
+describeWithBroker('kafkajs on a real broker has the faults that were recorded', (broker) => {
+  const traces: Traces = {}
+
+  it.each(Object.entries(stories))('%s', async (name, story) => {
+    const trace = await onReal(story, broker.brokers)
+    traces[name] = trace
+    if (!recording) expect(trace).toEqual(recorded()[name])
+  })
+
+  afterAll(() => {
+    if (recording) record(traces)
+  })
+})
