@@ -48,6 +48,13 @@ export interface InnerClock extends ManualClock {
   detached<T>(fn: () => T): T
   /** Ends the running or the next `advance` with this reason: something goes round without moving. */
   giveUp(reason: string): void
+  /**
+   * Goes from timer to timer until `enough` says so (it is asked whenever all is quiet), no timer is left, or the next
+   * one stands more than `limit` ms ahead. Rejects as `advance` does; time stays at the last timer that fired.
+   */
+  runUntil(enough: () => boolean, limit: number): Promise<'enough' | 'no timer' | 'limit'>
+  /** Names of handler calls that wait, parked. */
+  parked(): string[]
 }
 
 export interface ClockOptions {
@@ -149,11 +156,13 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
     return fired
   }
 
-  async function move(span: number): Promise<void> {
+  /** With `enough`, stops where that says so, and moves no further than to the last timer. */
+  async function move(span: number, enough?: () => boolean): Promise<'enough' | 'no timer' | 'limit'> {
     const target = mono + span
     let clearedAt: number | undefined
     for (;;) {
       const state = await untilQuiet()
+      if (state === 'quiet' && enough?.()) return 'enough'
       if (state === 'stalled' && clearedAt !== mono) {
         // Once for each moment: a timer that sets itself again for now must not keep a stuck call from being told.
         clearedAt = mono
@@ -162,22 +171,30 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
       const entry = timers.take(target, state === 'stalled' ? ofTheStalled : undefined)
       if (entry === undefined) {
         if (state === 'stalled') throw stuck(target)
-        mono = Math.max(mono, target)
-        return
+        if (enough === undefined) mono = Math.max(mono, target)
+        return timers.size === 0 ? 'no timer' : 'limit'
       }
       fire(entry)
     }
   }
 
-  async function advance(duration: Duration): Promise<void> {
-    const span = toMs(duration)
+  /** One at a time, in the order in which they were asked for. */
+  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const inside = office.current()
     if (inside !== undefined) {
       throw fault(`the clock cannot be moved from inside a handler (${inside.label()}): it waits for that handler`)
     }
-    const mine = queue.then(() => move(span))
-    queue = mine.catch(() => undefined)
+    const mine = queue.then(work)
+    queue = mine.then(
+      () => undefined,
+      () => undefined,
+    )
     return mine
+  }
+
+  async function advance(duration: Duration): Promise<void> {
+    const span = toMs(duration)
+    await inTurn(() => move(span))
   }
 
   const wait = (ms: number): Promise<void> => {
@@ -237,5 +254,7 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
     giveUp(reason) {
       hopeless = reason
     },
+    runUntil: (enough, limit) => inTurn(() => move(limit, enough)),
+    parked: () => office.parked(),
   }
 }

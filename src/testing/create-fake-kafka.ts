@@ -3,13 +3,15 @@ import { RetrylineError } from '../errors'
 import { CLOCK, type Clock } from '../ports'
 import { createBrokerControls, type BrokerControls } from './broker-controls'
 import { FakeBroker } from './broker'
-import { createManualClock, type ManualClock } from './clock'
+import { checkRecord } from './checked-record'
+import { createManualClock, type InnerClock, type ManualClock } from './clock'
 import type { ClientContext } from './cluster'
 import { createFakeAdmin, type FakeAdmin } from './fake-admin'
 import { createFakeConsumer, type FakeConsumer, type LiveConsumer } from './fake-consumer'
 import { createFakeProducer, type FakeProducer } from './fake-producer'
 import type { CommitRecord } from './group-offsets'
-import { copy, encodeBytes } from './headers'
+import { copy } from './headers'
+import { withInside } from './inside'
 import { silentKafkaLogger } from './logger'
 import { createDefaultPartitioner } from './partitioner'
 import type { RetryOptions } from './retrier'
@@ -69,6 +71,9 @@ export interface ForeignRecord {
   /** Else by the key's hash, else round robin. */
   partition?: number
   timestamp?: Date | number
+  /** Where it is given it must be the topic that is written to, and the offset that comes next there. */
+  topic?: string
+  offset?: bigint | number | string
 }
 
 export interface FakeKafka extends FakeClient {
@@ -104,7 +109,11 @@ function checkOptions(options: FakeKafkaOptions): void {
 
 export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
   checkOptions(options)
-  const clock = createManualClock(options)
+  return createFakeKafkaOn(createManualClock(options), options)
+}
+
+/** A fake broker on a clock that others may use too. */
+export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions): FakeKafka {
   const broker = new FakeBroker(clock, options.brokers)
   const consumers: LiveConsumer[] = []
   const place = createDefaultPartitioner()
@@ -129,9 +138,8 @@ export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
     }
   }
 
-  const partitionFor = (topic: string, count: number, record: ForeignRecord): number => {
+  const partitionFor = (topic: string, count: number, key: Buffer | null, partition: number | undefined): number => {
     const partitionMetadata = Array.from({ length: count }, (_, partitionId) => ({ partitionId }) as never)
-    const { partition, key = null } = record
     return place({
       topic,
       partitionMetadata,
@@ -139,7 +147,7 @@ export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
     })
   }
 
-  return {
+  const kafka: FakeKafka = {
     ...client(options.clientId),
     clock,
     broker: createBrokerControls(broker, consumers),
@@ -179,30 +187,22 @@ export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
     },
 
     produce(topic, record) {
-      const { partitions } = broker.topics.mustFind(topic, record.partition)
-      const partition = partitionFor(topic, partitions.length, record)
+      const checked = checkRecord('kafka.produce()', record, false)
+      const { partitions } = broker.topics.mustFind(topic, checked.partition)
+      const { key, value, headers, timestamp = clock.now() } = checked
+      const partition = partitionFor(topic, partitions.length, key, checked.partition)
       const log = partitions[partition]
       if (log === undefined) throw new RetrylineError('RETRYLINE_TESTING', `there is no ${topic}/${partition}`)
-      const { key = null, value = null, timestamp = clock.now() } = record
-      const offset = log.append([
-        {
-          timestamp: Number(timestamp),
-          key: encodeBytes(key),
-          value: encodeBytes(value),
-          headers: foreignHeaders(record.headers),
-          control: false,
-        },
-      ])
+      const refuse = (problem: string) => new RetrylineError('RETRYLINE_TESTING', `kafka.produce(): ${problem}`)
+      if (checked.topic !== undefined && checked.topic !== topic) {
+        throw refuse(`topic is '${checked.topic}' in the record; produce it to that topic, or leave it out`)
+      }
+      if (checked.offset !== undefined && checked.offset !== log.end) {
+        throw refuse(`offset is ${checked.offset}n; the next of ${topic}/${partition} is ${log.end}n: leave it out`)
+      }
+      const offset = log.append([{ timestamp, key, value, headers, control: false }])
       return { partition, offset }
     },
   }
-}
-
-function foreignHeaders(headers: ForeignRecord['headers'] = []): [string, Buffer | null][] {
-  const pairs = Array.isArray(headers)
-    ? (headers as readonly (readonly [string, Bytes])[])
-    : Object.entries(headers as Record<string, Bytes | Bytes[]>).flatMap(([name, value]) =>
-        (Array.isArray(value) ? value : [value]).map((one) => [name, one] as const),
-      )
-  return pairs.map(([name, value]) => [name, encodeBytes(value)])
+  return withInside(kafka, { clock, broker, consumers, slowPolls: options.slowPolls ?? false })
 }

@@ -20,6 +20,8 @@ export interface FakeWork extends Work {
 class Piece implements FakeWork {
   ended = false
   parked = 0
+  /** Has a body of its own: a handler call, and not only a request that is waited for. */
+  isCall = false
 
   constructor(
     private readonly office: WorkOffice,
@@ -32,6 +34,7 @@ class Piece implements FakeWork {
   }
 
   run<T>(fn: () => T): T {
+    this.isCall = true
     return this.office.within(this, fn)
   }
 
@@ -86,6 +89,13 @@ export class WorkOffice {
   labels(): string[] {
     const labels: string[] = []
     for (const piece of this.open) if (piece.busy) labels.push(piece.label())
+    return labels
+  }
+
+  /** Names of the calls that wait for the virtual clock, a held request or the test. */
+  parked(): string[] {
+    const labels: string[] = []
+    for (const piece of this.open) if (piece.isCall && piece.parked > 0) labels.push(piece.label())
     return labels
   }
 
