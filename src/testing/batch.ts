@@ -1,5 +1,7 @@
+import { withoutAborted } from './filter-aborted'
 import { copy, decodeHeaders } from './headers'
 import type { StoredRecord } from './log'
+import type { AbortedTransaction } from './producer-states'
 import type { FakeBatch, FakeMessage } from './types'
 
 /** What kafkajs makes of the answer to one fetch for one partition. */
@@ -13,9 +15,12 @@ export class Batch implements FakeBatch {
     readonly fetchedOffset: string,
     private readonly raw: readonly StoredRecord[],
     end: bigint,
+    aborted: readonly AbortedTransaction[] = [],
   ) {
     this.highWatermark = String(end)
-    this.messages = raw.filter((record) => !record.control).map(toMessage)
+    this.messages = withoutAborted(raw, aborted)
+      .filter((record) => !record.control)
+      .map(toMessage)
   }
 
   isEmpty(): boolean {
@@ -49,7 +54,7 @@ export class Batch implements FakeBatch {
 }
 
 function toMessage(record: StoredRecord): FakeMessage {
-  const { offset, timestamp, key, value, headers } = record
+  const { offset, timestamp, key, value, headers, batch } = record
   return {
     magicByte: 2,
     attributes: 0,
@@ -58,7 +63,7 @@ function toMessage(record: StoredRecord): FakeMessage {
     key: copy(key),
     value: copy(value),
     headers: decodeHeaders(headers),
-    isControlRecord: false,
-    batchContext: {},
+    isControlRecord: record.control,
+    batchContext: { ...batch.context },
   } as unknown as FakeMessage
 }

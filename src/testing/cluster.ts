@@ -52,6 +52,8 @@ export interface ClientContext {
 
 export class Cluster implements FakeCluster {
   targetTopics = new Set<string>()
+  /** Whether it is told of what is in open transactions, and of what was aborted. */
+  readUncommitted = false
   private readonly pool: BrokerPool
   private metadata: Map<string, PartitionMetadata[]> | undefined
   private expireAt: number | undefined
@@ -370,8 +372,10 @@ export class Cluster implements FakeCluster {
     const log = this.broker.topics.partition(topic, partition)
     if (log === undefined) throw protocolError('UNKNOWN_TOPIC_OR_PARTITION')
     if (at === EARLIEST) return String(log.logStart)
-    if (at === LATEST) return String(log.end)
-    return String(log.offsetAt(at)?.offset ?? -1n)
+    const end = this.readUncommitted ? log.end : log.lastStable
+    if (at === LATEST) return String(end)
+    const found = log.offsetAt(at)?.offset
+    return String(found !== undefined && found < end ? found : -1n)
   }
 }
 

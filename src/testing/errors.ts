@@ -144,6 +144,13 @@ export class KafkaJSBrokerNotFound extends KafkaJSError {
   }
 }
 
+export class KafkaJSNoBrokerAvailableError extends KafkaJSError {
+  constructor() {
+    super('No broker available')
+    this.name = 'KafkaJSNoBrokerAvailableError'
+  }
+}
+
 export class KafkaJSGroupCoordinatorNotFound extends KafkaJSError {
   constructor(e: string) {
     super(e)

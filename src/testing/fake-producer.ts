@@ -59,8 +59,7 @@ export function createFakeProducer(context: ClientContext, config: FakeProducerC
   const retrier = createRetrier(clock, retry)
   let state: ConnectionState = 'disconnected'
 
-  const identity = (id?: string): EosManager =>
-    new EosManager({ cluster, retry: context.retry, transactionalId: id, transactionTimeout })
+  const identity = (id?: string): EosManager => new EosManager({ cluster, transactionalId: id, transactionTimeout })
   const sending = (eos: EosManager, isIdempotent: boolean): MessageProducer =>
     createMessageProducer({ cluster, partitioner, eos, retrier, idempotent: isIdempotent, connection: () => state })
 

@@ -116,9 +116,9 @@ export class PartitionLog {
     return { records, bytes }
   }
 
-  /** The first offset whose record has this timestamp or a later one. */
+  /** The first offset whose record (a marker too) has this timestamp or a later one. */
   offsetAt(timestamp: number): { offset: bigint; timestamp: number } | undefined {
-    return this.list.find((record) => !record.control && record.timestamp >= timestamp)
+    return this.list.find((record) => record.timestamp >= timestamp)
   }
 
   deleteBefore(offset: bigint): void {
