@@ -24,8 +24,8 @@ import type { SerialQueue } from './serial-queue'
 export interface Entry extends Tracked, Waiting {
   readonly message: Message
   readonly bytes: number
-  /** What the headers of a retry say; on the main topic they are read only when the record fails. */
-  readonly opened: Handled | Rejected | undefined
+  /** What the headers of a retry or a replay say; of any other record they are read only when it fails. */
+  opened: Handled | Rejected | undefined
   /** On the main topic: whether a replay may have set its headers, so that they are to be looked at. */
   readonly replayed: boolean
 }

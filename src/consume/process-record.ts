@@ -98,7 +98,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     } else if (entry.opened?.kind === 'reject') {
       const { opened } = entry
       carryOn(lane, entry, () => reject(lane, entry, opened))
-    } else if (entry.replayed && isForAnotherGroup(lane, entry)) {
+    } else if (entry.replayed && !openReplay(lane, entry)) {
       options.settled(lane, entry)
       options.released(lane, entry)
     } else runner.start(lane, entry, decoder && decode(decoder, lane, entry))
@@ -117,11 +117,17 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return undefined
   }
 
-  /** On a main topic our headers count only where a replay set them. */
-  function isForAnotherGroup(lane: Lane, entry: Entry): boolean {
+  /** On a main topic our headers count only where a replay set them. False where it is for another group. */
+  function openReplay(lane: Lane, entry: Entry): boolean {
     const opened = openMain(toRec(lane.topic, lane.partition, entry.message), topology)
-    if (opened.kind !== 'skip') return false
-    emitter.emit('skipped', { ...placeOf({ lane, entry }), why: 'other-group', group: opened.group })
+    if (opened.kind === 'skip') {
+      emitter.emit('skipped', { ...placeOf({ lane, entry }), why: 'other-group', group: opened.group })
+      return false
+    }
+    // The handler is to see the place where the record first stood, and its null headers as they were.
+    if (opened.replay === undefined || entry.opened !== undefined) return true
+    entry.opened = opened
+    if (opened.problems.length > 0) emitter.emit('envelope', { ...placeOf({ lane, entry }), problems: opened.problems })
     return true
   }
 
