@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = new URL('../', import.meta.url)
-const BLOCK = /<!-- example: (\S+) -->\n\n```ts\n[\s\S]*?```/g
+const BLOCK = /<!-- example: (\S+) -->\n\n```(?:ts|js)\n[\s\S]*?```/g
 
 /** What a user imports, in place of the sources that the example imports here. */
 export function asUser(source: string): string {
@@ -19,7 +19,8 @@ export function asUser(source: string): string {
 export function withExamples(readme: string, read: (path: string) => string): string {
   return readme.replace(
     BLOCK,
-    (_, path: string) => `<!-- example: ${path} -->\n\n\`\`\`ts\n${asUser(read(path))}\n\`\`\``,
+    (_, path: string) =>
+      `<!-- example: ${path} -->\n\n\`\`\`${path.endsWith('.ts') ? 'ts' : 'js'}\n${asUser(read(path))}\n\`\`\``,
   )
 }
 

@@ -7,7 +7,7 @@ const readme = read('README.md')
 
 test('every block of code in the README is an example that CI runs', () => {
   expect(readme).toBe(withExamples(readme, read))
-  const blocks = readme.match(/```ts\n/g)?.length
+  const blocks = readme.match(/```(ts|js)\n/g)?.length
   expect(blocks).toBe(readme.match(/<!-- example: /g)?.length)
 })
 
