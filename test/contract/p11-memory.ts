@@ -57,37 +57,6 @@ export function memoryPromises(given: Given): void {
       expect(scene.calls).toHaveLength(5)
     })
 
-    it('R35: pause() and resume() a hundred times, topic by topic and all at once: flow returns each time', async () => {
-      const scene = await given.scene({ partitions: 2 })
-      const { consumer } = await scene.join()
-      for (let round = 0; round < 100; round++) {
-        const target = round % 3 === 0 ? undefined : { topic: scene.topic }
-        consumer.pause(target)
-        await scene.produce([`r${round}`], round % 2)
-        if (round % 10 === 0) expect(consumer.health().status).toBe('paused')
-        consumer.resume(round % 3 === 1 ? undefined : target)
-        if (round % 10 === 0) await scene.untilCalls(round + 1)
-      }
-      await scene.untilDone()
-      expect(scene.calls).toHaveLength(100)
-      expect(consumer.health().status).toBe('ok')
-    })
-
-    it('while paused nothing starts, however much comes; after the resume it starts soon (R36)', async () => {
-      const scene = await given.scene()
-      const { consumer } = await scene.join(undefined, { maxBufferedRecords: 10 })
-      consumer.pause()
-      await scene.produce(Array.from({ length: 50 }, (_, n) => `r${n}`))
-      await given.stage().until(() => (consumer.health().groups[0]?.partitions[0]?.held ?? 0) > 0, 'records are held')
-      expect(scene.calls).toEqual([])
-      const resumedAt = given.stage().now()
-      consumer.resume()
-      await scene.untilCalls(1)
-      expect(scene.calls[0]!.startedAt - resumedAt).toBeLessThanOrEqual(1_000)
-      await scene.untilDone()
-      expect(scene.calls).toHaveLength(50)
-    })
-
     it(
       'a long backlog (100,000 records on a real broker) goes through a small buffer',
       { timeout: 120_000 },

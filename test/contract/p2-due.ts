@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { exponential, RetryableError } from '../../src'
 import type { Given } from './promises'
-import { header, type Scene } from './scene'
+import { header } from './scene'
 
 const FAILS = (): never => {
   throw new RetryableError('the shop is closed')
@@ -66,24 +66,6 @@ export function duePromises(given: Given): void {
       scene.expectNeverEarly()
     })
 
-    it('R32: what is due first goes first, where the order allows it', async () => {
-      const scene = await given.scene({ schedule: ['1s'] })
-      await waiting(scene, given.stage().now(), [900, 300, 600])
-      await scene.join(undefined, { ordering: 'unordered' })
-      await scene.untilDone()
-      expect(scene.values()).toEqual(['+300', '+600', '+900'])
-      scene.expectNeverEarly()
-    })
-
-    it('in order, a record that is due earlier waits for the one before it', async () => {
-      const scene = await given.scene({ schedule: ['1s'] })
-      await waiting(scene, given.stage().now(), [900, 300, 600])
-      await scene.join()
-      await scene.untilDone()
-      expect(scene.values()).toEqual(['+900', '+300', '+600'])
-      scene.expectNeverEarly()
-    })
-
     it('jitter makes a wait longer, never shorter', async () => {
       const backoff = exponential({ first: '200ms', factor: 1, max: '200ms', retries: 1, jitter: 0.5 })
       const scene = await given.scene()
@@ -98,21 +80,4 @@ export function duePromises(given: Given): void {
       expect(new Set(waits).size).toBeGreaterThan(1)
     })
   })
-}
-
-/** Records on the retry topic as if they had failed, with these due times from now on, ms. */
-async function waiting(scene: Scene, now: number, dueIn: readonly number[]): Promise<void> {
-  const records = dueIn.map((ms, i) => ({
-    value: `+${ms}`,
-    headers: [
-      ['x-attempt', '2'],
-      ['x-due-at', String(now + ms)],
-      ['x-original-topic', scene.topic],
-      ['x-original-partition', '0'],
-      ['x-original-offset', String(i)],
-      ['x-original-timestamp', String(now)],
-      ['x-consumer-group', scene.group],
-    ] as const,
-  }))
-  await scene.stage.produce(scene.retry('1s'), 0, records)
 }

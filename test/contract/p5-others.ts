@@ -9,26 +9,6 @@ const FAILS = (): never => {
 /** P5: who fails or is slow delays only whom its ordering mode says. */
 export function othersPromises(given: Given): void {
   describe("P5 nobody waits for somebody else's failure", () => {
-    it.each(['partition', 'key', 'unordered'] as const)(
-      'R29, R37: a slow record and other partitions (%s)',
-      async (ordering) => {
-        const scene = await given.scene({ partitions: 4 })
-        const slow = scene.gate()
-        await scene.join(({ value }) => value === 'slow' && slow.wait(), { ordering })
-        await scene.produce([
-          { key: 'k', value: 'slow' },
-          { key: 'k', value: 'behind' },
-        ])
-        for (const partition of [1, 2, 3]) await scene.produce([`on ${partition}`], partition)
-        await scene.untilCalls(3, ({ partition }) => partition > 0)
-        await scene.witness(1)
-        expect(slow.isOpen).toBe(false)
-        expect(scene.values().includes('behind')).toBe(ordering === 'unordered')
-        slow.open()
-        await scene.untilDone()
-      },
-    )
-
     it('by key: a slow key delays its own records only', async () => {
       const scene = await given.scene()
       const slow = scene.gate()
@@ -119,22 +99,6 @@ export function othersPromises(given: Given): void {
       expect((await scene.committed()).get(0)).toBe(0n)
       fault.stop()
       await scene.untilDone()
-    })
-
-    it('R30: a slow topic and a fast one in one consumer', async () => {
-      const slowOne = await given.scene()
-      const fastOne = await given.scene({ group: slowOne.group })
-      const slow = slowOne.gate()
-      await slowOne.join(({ topic }) => topic === slowOne.topic && slow.wait(), {
-        topic: [slowOne.topic, fastOne.topic],
-        concurrency: 2,
-      })
-      await slowOne.produce(['s0', 's1', 's2'])
-      await slowOne.untilCalls(1)
-      await fastOne.produce(Array.from({ length: 20 }, (_, n) => `f${n}`))
-      await slowOne.untilCalls(20, ({ topic }) => topic === fastOne.topic)
-      slow.open()
-      await slowOne.untilDone()
     })
 
     it('a full lane stops only itself', async () => {

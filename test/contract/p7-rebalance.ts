@@ -75,43 +75,6 @@ export function rebalancePromises(given: Given): void {
       scene.expectNoStepBack()
     })
 
-    it('R25: a retry that waits while its partition goes and comes back is handled once, and not early', async () => {
-      const scene = await given.scene({ partitions: 2, schedule: ['3s'] })
-      const act = ({ attempt }: Call): void => {
-        if (attempt === 1) throw new RetryableError('the shop is closed')
-      }
-      const first = await scene.join(act)
-      for (const partition of [0, 1]) await scene.produce(['a', 'b'], partition)
-      const waiting = (): number =>
-        first.consumer.health().groups[1]?.partitions.reduce((sum, { held }) => sum + held, 0) ?? 0
-      await given.stage().until(() => waiting() === 4, 'all four wait in memory')
-      const second = await scene.join(act)
-      await second.stop()
-      await scene.untilDone()
-      expect(scene.calls.filter(({ attempt }) => attempt === 2)).toHaveLength(4)
-      scene.expectNeverEarly()
-    })
-
-    it('R26: a lane that was full, and so paused, flows again wherever it goes', async () => {
-      const scene = await given.scene({ partitions: 2 })
-      const gate = scene.gate()
-      const act = ({ member, partition }: Call): unknown => (member === 0 && partition === 0 ? gate.wait() : undefined)
-      const options = { maxBufferedRecords: 10 }
-      const first = await scene.join(act, options)
-      await scene.produce(numbered(30), 0)
-      await given.stage().until(() => first.hooks.events('lane').some(({ full }) => full), 'the lane is full')
-      const second = await scene.join(act, options)
-      await scene.untilShared([first, second], 2)
-      gate.open()
-      await second.stop()
-      const third = await scene.join(act, options)
-      await scene.untilShared([first, third], 2)
-      await scene.produce(numbered(30, 's'), 0)
-      await scene.produce(numbered(30, 't'), 1)
-      await scene.untilDone()
-      expect(new Set(scene.values()).size).toBe(90)
-    })
-
     it('rule 14: a record that comes again while its handler runs here joins that call', async () => {
       const scene = await given.scene()
       const gate = scene.gate()

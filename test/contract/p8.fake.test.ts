@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { createResilientConsumer, memoryHooks, RetryableError } from '../../src'
-import { systemClock } from '../../src/ports'
 import { PartitionLog } from '../../src/testing/log'
 import { createFakeKafka } from '../../src/testing'
 import { numberPromises } from './p8-numbers'
@@ -11,7 +10,6 @@ describeOn('P8 on the fake broker', fakeStage, numberPromises)
 
 const nothing = (): void => undefined
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
-const DAY = 86_400_000
 /** Where a number has long stopped to tell one offset from the next. */
 const HIGH = 2n ** 53n + 1n
 const HIGHEST = 2n ** 63n - 10n
@@ -46,52 +44,6 @@ describe('P8 exact numbers: offsets beyond 2^53', () => {
     const lane = consumer.health().groups[0]?.partitions[0]
     expect(lane).toMatchObject({ position: String(start + 3n), committed: String(start + 3n) })
     await consumer.stop()
-  })
-})
-
-describe('P8 exact numbers: times beyond the longest timer', () => {
-  it('R34: a schedule of 30 days is held for 30 days, and not a moment less', async () => {
-    const kafka = createFakeKafka({ topics: { orders: 1, 'orders.retry.30d': 1, 'orders.dlq': 1 } })
-    const starts: number[] = []
-    const consumer = createResilientConsumer({
-      kafka,
-      groupId: 'billing',
-      topic: 'orders',
-      schedule: ['30d'],
-      topicSetup: 'warn',
-      logger,
-      handler: (_, ctx) => {
-        starts.push(kafka.clock.now())
-        if (ctx.attempt === 1) throw new RetryableError('not now')
-      },
-    })
-    await consumer.start()
-    kafka.produce('orders', { value: 'a' })
-    await kafka.clock.advance('1m')
-    expect(starts).toHaveLength(1)
-    const [copy] = kafka.records('orders.retry.30d')
-    const dueAt = Number(String(copy?.headers.find(([name]) => name === 'x-due-at')?.[1]))
-    expect(dueAt - starts[0]!).toBeGreaterThanOrEqual(30 * DAY)
-    await kafka.clock.advance(dueAt - kafka.clock.now() - 1)
-    expect(starts).toHaveLength(1)
-    expect(consumer.health().groups[1]?.partitions[0]).toMatchObject({ state: 'waiting', nextDueAt: dueAt })
-    await kafka.clock.advance(1)
-    expect(starts).toEqual([starts[0], dueAt])
-    await consumer.stop()
-  })
-})
-
-describe('P8 exact numbers: the system clock', () => {
-  it('R34: does not fire at once where a Node timer would', async () => {
-    const early: string[] = []
-    const timers = [
-      systemClock.after(2 ** 31 + DAY, () => early.push('after')),
-      systemClock.at(Date.now() + 2 ** 31 + DAY, () => early.push('at')),
-    ]
-    // An overlong Node timer fires after a millisecond.
-    await new Promise<void>((resolve) => systemClock.after(50, resolve))
-    for (const timer of timers) timer.cancel()
-    expect(early).toEqual([])
   })
 })
 

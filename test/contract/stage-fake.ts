@@ -16,6 +16,8 @@ export async function fakeStage(): Promise<Stage> {
     kind: 'fake',
     now: () => clock.now(),
     client: () => kafka.client(),
+    // The whole broker: a stage has one test at a time.
+    breakable: () => ({ client: kafka.client(), down: () => kafka.broker.down(), up: () => kafka.broker.up() }),
     unique: (name) => `${name}-${++names}`,
     async createTopics(topics, config = {}) {
       for (const [name, partitions] of Object.entries(topics)) kafka.createTopic(name, { partitions, config })

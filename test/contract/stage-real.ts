@@ -1,6 +1,7 @@
 /** The stage on a real broker: kafkajs for what it can do, the wire for what it cannot. */
 import { randomBytes } from 'node:crypto'
-import { Kafka, logLevel } from 'kafkajs'
+import { connect, type Socket } from 'node:net'
+import { Kafka, logLevel, type KafkaConfig } from 'kafkajs'
 import { vi } from 'vitest'
 import { systemClock } from '../../src/ports'
 import { gateWith, type Stage, type StoredRecord } from './stage'
@@ -11,12 +12,13 @@ const LIMIT = 40_000
 const LOOK_EVERY = 25
 
 export async function realStage(brokers: string[]): Promise<Stage> {
-  const client = (): Kafka =>
+  const client = (more: Partial<KafkaConfig> = {}): Kafka =>
     new Kafka({
       clientId: 'contract',
       brokers,
       logLevel: logLevel.NOTHING,
       retry: { initialRetryTime: 50, retries: 8 },
+      ...more,
     })
   const admin = client().admin()
   await admin.connect()
@@ -59,7 +61,28 @@ export async function realStage(brokers: string[]): Promise<Stage> {
   return {
     kind: 'real',
     now: () => Date.now(),
-    client,
+    client: () => client(),
+    breakable() {
+      const open = new Set<Socket>()
+      let isDown = false
+      const socketFactory: KafkaConfig['socketFactory'] = ({ host, port, onConnect }) => {
+        const socket = connect({ host, port, noDelay: true }, onConnect)
+        open.add(socket)
+        socket.once('close', () => open.delete(socket))
+        if (isDown) socket.destroy(new Error('the network is down'))
+        return socket
+      }
+      return {
+        client: client({ socketFactory }),
+        down() {
+          isDown = true
+          for (const socket of open) socket.destroy(new Error('the network is down'))
+        },
+        up() {
+          isDown = false
+        },
+      }
+    },
     unique: (name) => `${name}-${randomBytes(4).toString('hex')}`,
     async createTopics(topics, config = {}) {
       await admin.createTopics({

@@ -14,12 +14,20 @@ export interface Gate {
   readonly isOpen: boolean
 }
 
+/** A client whose network can be taken away: no broker can be reached until it is given back. */
+export interface Breakable {
+  readonly client: KafkaClient
+  down(): void
+  up(): void
+}
+
 export interface Stage {
   readonly kind: 'fake' | 'real'
   /** The time that due times are compared with, ms since the epoch. */
   now(): number
   /** A client of its own, as another process has it. */
   client(): KafkaClient
+  breakable(): Breakable
   /** A name that no other test uses. */
   unique(name: string): string
   createTopics(topics: Readonly<Record<string, number>>, config?: Readonly<Record<string, string>>): Promise<void>

@@ -1,0 +1,17 @@
+import { r25 } from './r25-away-and-back'
+import { r26 } from './r26-pause-outlives-assignment'
+import { r27 } from './r27-waiting-costs-nothing'
+import { r28 } from './r28-budget-given-back'
+import { r29 } from './r29-heavy-record'
+import { r30 } from './r30-slow-topic-fast-topic'
+import { r32 } from './r32-long-before-short'
+import { r33 } from './r33-forged-headers'
+import { r34 } from './r34-delays-beyond-a-timer'
+import { r35 } from './r35-resume-that-does-not'
+import { r36 } from './r36-slow-resume'
+import { r37 } from './r37-whole-consumer-paused'
+import { r38 } from './r38-pause-of-a-lost-partition'
+import { r42 } from './r42-green-health'
+import { onFake } from './tell'
+
+onFake('2 partitions that stop', r25, r26, r27, r28, r29, r30, r32, r33, r34, r35, r36, r37, r38, r42)
