@@ -5,9 +5,12 @@
  * from the start: everything below it is settled. It steps from record to record and not by one, since offsets have
  * gaps (compaction, transaction markers); behind the last record of a batch it is the offset behind the whole batch.
  *
- * Must never happen: the frontier passes an unsettled item; the frontier falls.
+ * What is settled beyond it is known too, so that it need not be done again by who comes after (see done-beyond.ts).
+ *
+ * Must never happen: the frontier passes an unsettled item; the frontier falls; an unsettled item in `beyond()`.
  */
 import { Deque } from './deque'
+import type { OffsetRange } from './done-beyond'
 
 export interface Tracked {
   settled: boolean
@@ -22,6 +25,8 @@ export class CommitTracker<T extends Tracked> {
   #base: bigint
   /** The last item of the settled run; its end is the frontier. */
   #passed: T | undefined
+  /** Settled items that the frontier has not passed. */
+  #beyond = 0
 
   constructor(start: bigint) {
     this.#base = start
@@ -38,14 +43,40 @@ export class CommitTracker<T extends Tracked> {
 
   /** Returns whether the frontier has moved. Settling an item twice changes nothing. */
   settle(item: T): boolean {
+    if (item.settled) return false
     item.settled = true
-    let moved = false
-    for (let first = this.#items.first; first?.settled; first = this.#items.first) {
-      this.#passed = first
-      this.#items.shift()
-      moved = true
+    if (item !== this.#items.first) {
+      this.#beyond++
+      return false
     }
-    return moved
+    this.#passed = this.#items.shift()
+    for (let first = this.#items.first; first?.settled; first = this.#items.first) {
+      this.#passed = this.#items.shift()
+      this.#beyond--
+    }
+    return true
+  }
+
+  /**
+   * What is settled beyond the frontier, in order. Between two items that follow each other there is no record, so a
+   * range goes on over the gap.
+   */
+  beyond(): OffsetRange[] {
+    if (this.#beyond === 0) return []
+    const ranges: OffsetRange[] = []
+    let first: T | undefined
+    let last: T | undefined
+    for (const item of this.#items) {
+      if (item.settled) {
+        first ??= item
+        last = item
+      } else if (first && last) {
+        ranges.push({ from: BigInt(first.offset), to: endOf(last) })
+        first = undefined
+      }
+    }
+    if (first && last) ranges.push({ from: BigInt(first.offset), to: endOf(last) })
+    return ranges
   }
 
   /** The log up to `next` holds nothing more for a handler. Returns whether the frontier has moved. */
@@ -63,9 +94,13 @@ export class CommitTracker<T extends Tracked> {
 
   get frontier(): bigint {
     if (this.#passed) {
-      this.#base = this.#passed.tail ?? BigInt(this.#passed.offset) + 1n
+      this.#base = endOf(this.#passed)
       this.#passed = undefined
     }
     return this.#base
   }
+}
+
+function endOf({ offset, tail }: Tracked): bigint {
+  return tail ?? BigInt(offset) + 1n
 }

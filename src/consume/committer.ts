@@ -1,5 +1,5 @@
 /**
- * Sends the frontiers of one group's lanes to the broker, few and in one request.
+ * Sends the frontiers of one group's lanes to the broker, and what is settled beyond them; few, and in one request.
  *
  * States:  idle -> scheduled -> in flight -> idle | scheduled
  *   - the offsets are chosen and handed to the client in one synchronous step, in a macrotask of their own: only then do
@@ -11,11 +11,14 @@
  */
 import { errorText, type Emitter } from '../observe'
 import type { Clock, CommitEntry, Timer } from '../ports'
-import type { Lane } from './lane'
+import { MAX_METADATA, packDone } from './done-beyond'
+import type { Commit, Lane } from './lane'
 
 /** How soon an offset is committed that settles after a quiet time, ms: several that settle together go together. */
 const SOON_MS = 10
 const RETRY = { firstMs: 100, maxMs: 5_000 }
+/** From so many characters on a lane holds back; what settles until then, and what is at work, must still find room. */
+const CROWDED = (MAX_METADATA * 3) / 4
 
 export interface CommitterOptions {
   readonly clock: Clock
@@ -70,7 +73,7 @@ export function createCommitter(options: CommitterOptions): Committer {
     inFlight = options.commit(chosen.map(({ entry }) => entry)).then(
       () => {
         failures = 0
-        for (const { lane, entry } of chosen) acknowledge(lane, entry.offset)
+        for (const { lane, entry } of chosen) acknowledge(lane, entry)
         if (emitter.active.committed) {
           emitter.emit('committed', { tier, partitions: chosen.length, durationMs: clock.monotonic() - startedAt })
         }
@@ -138,17 +141,26 @@ function choose(lanes: Iterable<Lane>): { lane: Lane; entry: CommitEntry }[] {
   const chosen: { lane: Lane; entry: CommitEntry }[] = []
   for (const lane of lanes) {
     if (lane.state !== 'open' || !lane.dirty) continue
-    const offset = lane.tracker.frontier
     lane.dirty = false
-    if (lane.committed !== undefined && offset <= lane.committed) continue
-    lane.sent.add(offset)
-    chosen.push({ lane, entry: { topic: lane.topic, partition: lane.partition, offset, metadata: '' } })
+    const { committed } = lane
+    const offset = lane.tracker.frontier
+    if (committed !== undefined && offset < committed.offset) continue
+    const metadata = packDone(offset, lane.tracker.beyond())
+    lane.crowded = metadata.length > CROWDED
+    const commit = { offset, metadata }
+    if (committed !== undefined && isSame(commit, committed)) continue
+    lane.sent.push(commit)
+    chosen.push({ lane, entry: { topic: lane.topic, partition: lane.partition, ...commit } })
   }
   return chosen
 }
 
-function acknowledge(lane: Lane, offset: bigint): void {
-  if (lane.committed !== undefined && offset < lane.committed) return
-  lane.committed = offset
-  for (const sent of lane.sent) if (sent <= offset) lane.sent.delete(sent)
+function acknowledge(lane: Lane, { offset, metadata }: CommitEntry): void {
+  if (lane.committed !== undefined && offset < lane.committed.offset) return
+  lane.committed = { offset, metadata }
+  lane.sent = []
+}
+
+export function isSame(a: Commit, b: Commit): boolean {
+  return a.offset === b.offset && a.metadata === b.metadata
 }

@@ -237,7 +237,7 @@ export class Group {
       this.tierName,
       this.options.tier !== undefined,
       this.#unfinished.of(where),
-      tier === undefined && settings.ordering === 'partition' ? serialQueue : undefined,
+      tier === undefined && settings.ordering === 'partition' ? (made) => serialQueue(this.#intake, made) : undefined,
     )
     this.lanes.set(key, lane)
     if (this.#stopping) this.#consumer.pause(lane)
@@ -268,8 +268,8 @@ export class Group {
         stopped: () => this.#stopping,
         ready: () => this.#consumer.running,
         commit: (entries) => this.#consumer.commit(entries),
-        open: (lane, position, committed) => {
-          lane.open(position, committed)
+        open: (lane, position, committed, done) => {
+          lane.open(position, committed, done)
           this.#consumer.seek(lane, position)
           if (lane.dirty) this.#committer.poke()
         },
@@ -279,11 +279,11 @@ export class Group {
           if (lane.dirty) this.#committer.poke()
           this.#starter.pump(lane)
         },
-        reopen: (lane, position, committed) => {
+        reopen: (lane, committed, done) => {
           this.#closeLane(laneKey(lane), lane)
           const fresh = this.#add(lane)
-          fresh.open(position, committed)
-          this.#consumer.seek(fresh, position)
+          fresh.open(committed.offset, committed, done)
+          this.#consumer.seek(fresh, committed.offset)
         },
       },
       [...this.lanes.values()],
@@ -398,6 +398,7 @@ export class Group {
       !this.#rebalancing &&
       lane.troubled === 0 &&
       lane.handlerPauses === 0 &&
+      (!lane.crowded || lane.running === 0) &&
       !this.options.isPaused(this.#mainTopic(lane))
     )
   }

@@ -73,7 +73,7 @@ function partitionHealth(lane: Lane, clock: Clock, paused: boolean, oldest: numb
     partition: lane.partition,
     state: stateOf(lane, clock, paused, nextDueAt),
     position: lane.position?.toString(),
-    committed: lane.committed?.toString(),
+    committed: lane.committed?.offset.toString(),
     held: lane.held,
     running: lane.running,
     oldestRunningMs: oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest),

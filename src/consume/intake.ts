@@ -6,6 +6,7 @@ import type { Clock } from '../ports'
 import { type HeaderValue, type Message, toRec } from '../record'
 import { openRetry } from '../route'
 import type { Topology } from '../topology'
+import type { Tracked } from './commit-tracker'
 import type { Entry, Lane } from './lane'
 import type { LaneQueue } from './lane-queue'
 import { SerialQueue } from './serial-queue'
@@ -40,11 +41,12 @@ function takeEach(
   const now = intake.gated ? intake.clock.now() : 0
   const last = messages.length - 1
   for (let i = 0; i <= last; i++) {
-    const entry = makeEntry(intake, lane, messages[i]!, i === last ? tail : undefined, now)
+    const entry = makeEntry(intake, messages[i]!, i === last ? tail : undefined)
     lane.tracker.add(entry)
-    if (entry.settled) {
-      // Another group's: done with as soon as what stands before it is.
-      if (lane.tracker.settle(entry)) lane.dirty = true
+    if (isDone(intake, lane, entry) || (intake.gated && isForOthers(intake, lane, entry, now))) {
+      // Done with as soon as what stands before it is.
+      lane.tracker.settle(entry)
+      lane.dirty = true
       continue
     }
     lane.held++
@@ -53,9 +55,8 @@ function takeEach(
   }
 }
 
-/** An entry that is settled already is another group's record, to be passed over. `now`: ms since the epoch. */
-function makeEntry(intake: Intake, lane: Lane, message: Message, tail: bigint | undefined, now: number): Entry {
-  const entry = {
+function makeEntry(intake: Intake, message: Message, tail: bigint | undefined): Open<Entry> {
+  return {
     message,
     offset: message.offset,
     bytes: sizeOfMessage(message),
@@ -67,7 +68,20 @@ function makeEntry(intake: Intake, lane: Lane, message: Message, tail: bigint | 
     opened: undefined as Entry['opened'],
     replayed: !intake.gated && isReplay(message),
   }
-  return intake.gated ? openEntry(intake, lane, entry, now) : entry
+}
+
+/** Whether the record was handled before the group came to this lane, by what the commit says. */
+function isDone({ emitter }: Intake, lane: Lane, { offset }: Tracked): boolean {
+  if (lane.done === undefined) return false
+  const at = BigInt(offset)
+  if (lane.done.isPast(at)) {
+    lane.done = undefined
+    return false
+  }
+  if (!lane.done.has(at)) return false
+  const { tier, topic, partition } = lane
+  emitter.emit('skipped', { tier, topic, partition, offset, why: 'done' })
+  return true
 }
 
 /** Puts a batch into a lane that makes its entries only as they are taken. */
@@ -88,7 +102,7 @@ export function takeSerial(lane: Lane, queue: SerialQueue<Entry>, messages: read
 }
 
 /** The queue of such a lane. */
-export function serialQueue(lane: Lane): SerialQueue<Entry> {
+export function serialQueue(intake: Intake, lane: Lane): SerialQueue<Entry> {
   return new SerialQueue((message, { bytesEach, replayed }, tail) => {
     const entry: Entry = {
       message,
@@ -103,7 +117,9 @@ export function serialQueue(lane: Lane): SerialQueue<Entry> {
       replayed,
     }
     lane.tracker.add(entry)
-    return entry
+    if (lane.done === undefined || !isDone(intake, lane, entry)) return entry
+    lane.settle(entry)
+    return undefined
   })
 }
 
@@ -124,19 +140,19 @@ function orderKey(ordering: Settings['ordering'], key: Buffer | null): string | 
 
 type Open<T> = { -readonly [K in keyof T]: T[K] }
 
-function openEntry({ topology, emitter }: Intake, lane: Lane, entry: Open<Entry>, now: number): Entry {
+/** Reads what the headers of a retry say. `now`: ms since the epoch. */
+function isForOthers({ topology, emitter }: Intake, lane: Lane, entry: Open<Entry>, now: number): boolean {
   const { tier, topic, partition } = lane
   const at = { tier, topic, partition, offset: entry.offset }
   const opened = openRetry(toRec(topic, partition, entry.message), topology, now)
   if (opened.kind === 'skip') {
     emitter.emit('skipped', { ...at, why: 'other-group', group: opened.group })
-    entry.settled = true
-    return entry
+    return true
   }
   if (opened.problems.length > 0) emitter.emit('envelope', { ...at, problems: opened.problems })
   entry.opened = opened
   entry.dueAt = opened.kind === 'reject' ? 0 : (opened.dueAt ?? 0)
-  return entry
+  return false
 }
 
 function sizeOfHeader(value: HeaderValue): number {

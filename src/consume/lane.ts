@@ -18,6 +18,7 @@ import type { Timer, TopicPartition } from '../ports'
 import type { Message } from '../record'
 import type { Handled, Rejected } from '../route'
 import { CommitTracker, type Tracked } from './commit-tracker'
+import { DoneBeyond, type OffsetRange } from './done-beyond'
 import { LaneQueue, type Waiting } from './lane-queue'
 import type { SerialQueue } from './serial-queue'
 
@@ -42,6 +43,13 @@ export type Outcome =
   | { readonly kind: 'timeout'; readonly error: unknown }
   /** The handler paused the lane and threw before it resumed, or a shutdown cut it short: the same record again, nothing counted. */
   | { readonly kind: 'again' }
+
+/** What a commit says of a partition. */
+export interface Commit {
+  readonly offset: bigint
+  /** What is done beyond the offset, see done-beyond.ts. */
+  readonly metadata: string
+}
 
 export function laneKey({ topic, partition }: TopicPartition): string {
   return `${topic}/${partition}`
@@ -68,11 +76,19 @@ export class Lane implements TopicPartition {
   handlerPauses = 0
   /** Whether fetching is paused, by us and for want of room. */
   full = false
-  /** The last offset that the broker acknowledged for this lane. */
-  committed: bigint | undefined
+  /** The last commit that the broker acknowledged for this lane. */
+  committed: Commit | undefined
   /** Sent since then, perhaps stored although the answer was lost. */
-  readonly sent = new Set<bigint>()
+  sent: Commit[] = []
+  /** Something was settled since the last commit was chosen. */
   dirty = false
+  /** What was handled beyond the committed offset before this lane was; undefined once all of it has passed. */
+  done: DoneBeyond | undefined
+  /**
+   * What is settled beyond the frontier takes up most of a commit's metadata. Until the frontier moves, one record at a
+   * time: what finds no room there would be handled again after a crash.
+   */
+  crowded = false
   /** A batch of the present generation has come: what comes now was fetched from a position of ours. */
   synced = false
   dueTimer: Timer | undefined
@@ -98,10 +114,11 @@ export class Lane implements TopicPartition {
     return this.state === 'closed'
   }
 
-  open(position: bigint, committed: bigint | undefined): void {
+  open(position: bigint, committed: Commit | undefined, done: readonly OffsetRange[] = []): void {
     this.position = position
     this.tracker = new CommitTracker(position)
     this.committed = committed
+    this.done = done.length === 0 ? undefined : new DoneBeyond(done)
     this.state = 'open'
     this.wake()
   }
@@ -125,7 +142,8 @@ export class Lane implements TopicPartition {
     if (entry.settled) return
     this.held--
     this.bytes -= entry.bytes
-    if (this.tracker.settle(entry)) this.dirty = true
+    if (this.tracker.settle(entry)) this.crowded = false
+    this.dirty = true
   }
 
   /** Resolves when something changes that a batch may wait for. */

@@ -1,14 +1,14 @@
 /**
  * Where a lane begins, and whether a kept one may go on: asked of the broker after every assignment.
  *
- * - A partition with a committed offset begins there.
+ * - A partition with a committed offset begins there, and passes over what the commit says is done beyond it.
  * - One without begins at its beginning, with `startFrom: 'earliest'` and on every tier; the position is fixed, sought and
  *   committed, so that a rebalance before the first record cannot move it.
  * - With `latest` or a time, the member that holds the first partition of a topic without any commit decides for all of
  *   its partitions, and commits for all; the others wait until they see it. (Not the group's leader: that may hold nothing
  *   of the topic, or not read it at all.) A partition without a commit beside siblings that have one was added later, and
  *   is read from its beginning.
- * - A kept lane goes on if the broker holds what this lane last committed; else somebody else was at work meanwhile, and
+ * - A kept lane goes on if the broker holds what this lane last committed, to the letter; else somebody else was at work meanwhile, and
  *   the lane is dropped and begun anew at the broker's offset.
  *
  * Must never happen: a record started, or an offset committed, between an assignment and its answer; an answer used for a
@@ -16,7 +16,9 @@
  */
 import { errorText, type Emitter } from '../observe'
 import type { Clock, CommitEntry, CommittedOffset, TopicAdmin } from '../ports'
-import type { Lane } from './lane'
+import { isSame } from './committer'
+import { unpackDone, type OffsetRange } from './done-beyond'
+import type { Commit, Lane } from './lane'
 
 const RETRY = { firstMs: 200, maxMs: 5_000 }
 /** How often a member looks whether another has decided, ms. */
@@ -42,9 +44,9 @@ export interface OpeningOptions {
   /** Whether the client can commit: the decision is a commit. */
   ready(): boolean
   commit(entries: readonly CommitEntry[]): Promise<void>
-  open(lane: Lane, position: bigint, committed: bigint | undefined): void
+  open(lane: Lane, position: bigint, committed: Commit | undefined, done: readonly OffsetRange[]): void
   goOn(lane: Lane): void
-  reopen(lane: Lane, position: bigint, committed: bigint | undefined): void
+  reopen(lane: Lane, committed: Commit, done: readonly OffsetRange[]): void
 }
 
 export async function openLanes(options: OpeningOptions, all: readonly Lane[]): Promise<void> {
@@ -114,9 +116,11 @@ async function openSome(
 /** Returns false for a lane whose group has no offset yet. */
 function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset | undefined): boolean {
   const offset = found?.offset ?? -1n
+  const metadata = found?.metadata ?? ''
+  const commit = { offset, metadata }
   if (lane.state === 'opening') {
     if (offset < 0n) return false
-    options.open(lane, offset, offset)
+    options.open(lane, offset, commit, doneBeyond(options, lane, commit))
     return true
   }
   // kafkajs itself commits -1 or -2 where the log was cut below us. Nobody else was at work then: say ours again.
@@ -124,16 +128,24 @@ function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset
     lane.committed = undefined
     lane.dirty = true
     options.goOn(lane)
-  } else if (offset === lane.committed || lane.sent.has(offset)) {
-    lane.committed = offset
+  } else if ([lane.committed, ...lane.sent].some((ours) => ours !== undefined && isSame(ours, commit))) {
+    lane.committed = commit
     options.goOn(lane)
   } else {
-    const ours = (lane.committed ?? -1n).toString()
+    const ours = (lane.committed?.offset ?? -1n).toString()
     const { tier, topic, partition } = lane
     options.emitter.emit('reopened', { tier, topic, partition, ours, broker: offset.toString() })
-    options.reopen(lane, offset, offset)
+    options.reopen(lane, commit, doneBeyond(options, lane, commit))
   }
   return true
+}
+
+function doneBeyond({ emitter }: OpeningOptions, lane: Lane, { offset, metadata }: Commit): readonly OffsetRange[] {
+  const done = unpackDone(offset, metadata)
+  if (done !== undefined) return done
+  const { tier, topic, partition } = lane
+  emitter.emit('metadata', { tier, topic, partition, offset: offset.toString(), length: metadata.length })
+  return []
 }
 
 function tellReset({ emitter }: OpeningOptions, { tier, topic, partition }: Lane, low: bigint): void {
@@ -144,7 +156,7 @@ function begin(options: OpeningOptions, lane: Lane, position: bigint): void {
   // Closed by a crash during the look-ups, which begins no new assignment.
   if (lane.closed) return
   lane.dirty = true
-  options.open(lane, position, undefined)
+  options.open(lane, position, undefined, [])
 }
 
 /** The least offset that the groups of before have come to, by partition: what stands below was settled by all of them. */

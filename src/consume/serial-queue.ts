@@ -29,8 +29,13 @@ export class SerialQueue<T> {
   #busy = false
   #back: T | undefined
 
-  /** `make` is called in offset order; `tail` is given with the last record of a batch. */
-  constructor(private readonly make: (message: Message, batch: SerialBatch, tail: bigint | undefined) => T) {}
+  /**
+   * `make` is called in offset order; `tail` is given with the last record of a batch. It gives nothing for a record that
+   * is not to be handled.
+   */
+  constructor(
+    private readonly make: (message: Message, batch: SerialBatch, tail: bigint | undefined) => T | undefined,
+  ) {}
 
   /** Records that have not been taken. */
   get length(): number {
@@ -54,8 +59,11 @@ export class SerialQueue<T> {
   take(_now?: number): T | undefined {
     if (this.#busy) return undefined
     let item = this.#back
-    if (item !== undefined) this.#back = undefined
-    else {
+    if (item !== undefined) {
+      this.#back = undefined
+      this.#length--
+    }
+    while (item === undefined) {
       const batch = this.#batches.first
       if (batch === undefined) return undefined
       const message = batch.messages[this.#at++]!
@@ -64,9 +72,9 @@ export class SerialQueue<T> {
         this.#batches.shift()
         this.#at = 0
       }
+      this.#length--
       item = this.make(message, batch, isLast ? batch.tail : undefined)
     }
-    this.#length--
     this.#busy = true
     return item
   }

@@ -32,7 +32,7 @@ interface EventShapes {
   /** A failed record stands on its dead letter topic, acknowledged by all in-sync replicas. */
   deadLettered: At & { tier: TierName; to: string; attempt: number; reason: string; because: string; error: string }
   /** A record was passed over without a handler call: another group's, or finished before. */
-  skipped: At & { tier: TierName; why: 'other-group' | 'joined'; group?: string }
+  skipped: At & { tier: TierName; why: 'other-group' | 'joined' | 'done'; group?: string }
   /** Headers that could not be read, and what was done instead. */
   envelope: At & { tier: TierName; problems: readonly string[] }
   /** One request of copies was acknowledged. */
@@ -42,6 +42,11 @@ interface EventShapes {
   committed: { tier: TierName; partitions: number; durationMs: number }
   /** A commit was refused; the offsets are chosen anew. */
   commitFailed: { tier: TierName; partitions: number; error: string }
+  /**
+   * The metadata of a committed offset is not ours, or cannot be read: what another member handled beyond the offset is
+   * not known, and is handled again. `length` in characters.
+   */
+  metadata: At & { tier: TierName; length: number }
   /** A new generation. `dropped` records were waiting here and go to their new owner. */
   rebalanced: { tier: TierName; assigned: number; added: number; removed: number; kept: number; dropped: number }
   /** A kept partition turned out to have been somebody else's meanwhile, and was started anew at the broker's offset. */
@@ -105,6 +110,7 @@ export const EVENT_TYPES = [
   'publishFailed',
   'committed',
   'commitFailed',
+  'metadata',
   'rebalanced',
   'reopened',
   'gone',

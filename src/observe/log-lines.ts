@@ -45,6 +45,11 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
     level: (e) => (OVERTAKEN.test(e.error) ? 'info' : 'warn'),
     text: (e) => `commit of ${e.partitions} partitions (${e.tier}) was refused, offsets are chosen anew: ${e.error}`,
   },
+  metadata: {
+    level: 'warn',
+    text: (e) =>
+      `the commit of ${at(e)} carries ${e.length} characters that are not ours: what was done beyond it is done again`,
+  },
   rebalanced: {
     level: 'info',
     text: (e) =>

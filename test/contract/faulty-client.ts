@@ -34,6 +34,7 @@ export interface SeenCommit {
   readonly topic: string
   readonly partition: number
   readonly offset: bigint
+  readonly metadata: string
   /** Order among all commits of the process. */
   readonly order: number
 }
@@ -43,7 +44,7 @@ export interface FaultyClient extends KafkaClient {
 }
 
 interface Offsets {
-  topics: { topic: string; partitions: { partition: number; offset: string }[] }[]
+  topics: { topic: string; partitions: { partition: number; offset: string; metadata?: string | null }[] }[]
 }
 
 interface Batch {
@@ -202,8 +203,8 @@ export class Faults {
     const made = rule?.fault instanceof Promise ? rule.fault.then(commit) : commit()
     return made.then(() => {
       for (const { topic, partitions } of offsets?.topics ?? []) {
-        for (const { partition, offset } of partitions) {
-          const taken = { topic, partition, offset: BigInt(offset), order: order++ }
+        for (const { partition, offset, metadata } of partitions) {
+          const taken = { topic, partition, offset: BigInt(offset), metadata: metadata ?? '', order: order++ }
           this.commits.push(taken)
           this.onTaken?.(taken)
         }
@@ -305,7 +306,7 @@ export function faultyClient(client: KafkaClient): FaultyClient {
       const consumer = kafka.consumer(config)
       faults.track('consumer', consumer)
       const bent = over(consumer, {
-        commitOffsets: (list: { topic: string; partition: number; offset: string }[]) =>
+        commitOffsets: (list: { topic: string; partition: number; offset: string; metadata?: string | null }[]) =>
           faults.onCommit(() => consumer.commitOffsets(list), {
             topics: list.map(({ topic, ...partition }) => ({ topic, partitions: [partition] })),
           }),

@@ -64,6 +64,15 @@ describe('P1: the frontier', () => {
           expect(frontier).toBe(frontierOf(base, added))
           expect(frontier >= before).toBe(true)
           for (const { item } of added) if (!item.settled) expect(frontier <= BigInt(item.offset)).toBe(true)
+          const beyond = tracker.beyond()
+          for (const { item } of added) {
+            const offset = BigInt(item.offset)
+            const said = beyond.some(({ from, to }) => from <= offset && offset < to)
+            expect(said).toBe(item.settled && offset >= frontier)
+          }
+          beyond.forEach(({ from, to }, i) =>
+            expect([from > (beyond[i - 1]?.to ?? frontier), to > from]).toEqual([true, true]),
+          )
           before = frontier
         }
         for (const { item } of added) tracker.settle(item)

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { MAX_METADATA, unpackDone } from '../../../src/consume/done-beyond'
 import { createCommitter } from '../../../src/consume/committer'
 import type { Lane } from '../../../src/consume/lane'
 import type { CommitEntry } from '../../../src/ports'
@@ -49,7 +50,7 @@ function setUp(lanes: Lane[]) {
 
 function opened(partition = 0, at = 0n, committed: bigint | undefined = at): Lane {
   const one = lane(partition)
-  one.open(at, committed)
+  one.open(at, committed === undefined ? undefined : { offset: committed, metadata: '' })
   return one
 }
 
@@ -118,7 +119,7 @@ describe('rule 3: the committer', () => {
     expect(of('commitFailed')).toHaveLength(9)
     requests.at(-1)!.held.resolve()
     await clock.settle()
-    expect(a.committed).toBe(10n)
+    expect(a.committed?.offset).toBe(10n)
     expect(clock.timers).toBe(0)
   })
 
@@ -139,14 +140,14 @@ describe('rule 3: the committer', () => {
     await clock.advance(10)
     requests[0]!.held.reject(new Error('the answer was lost'))
     await clock.settle()
-    expect([...a.sent]).toEqual([1n])
+    expect(a.sent.map(({ offset }) => offset)).toEqual([1n])
     move(a, 4n)
     await clock.advance(INTERVAL)
-    expect([...a.sent]).toEqual([1n, 4n])
+    expect(a.sent.map(({ offset }) => offset)).toEqual([1n, 4n])
     requests[1]!.held.resolve()
     await clock.settle()
-    expect([...a.sent]).toEqual([])
-    expect(a.committed).toBe(4n)
+    expect(a.sent.map(({ offset }) => offset)).toEqual([])
+    expect(a.committed?.offset).toBe(4n)
   })
 })
 
@@ -175,15 +176,49 @@ describe('P1, P7: what is never committed', () => {
     expect(sent()).toEqual(['2:3'])
   })
 
+  test('says what is settled beyond the frontier, and again when that alone has changed', async () => {
+    const a = opened()
+    const { clock, requests, committer } = setUp([a])
+    const [stuck, ...others] = [0, 1, 2, 3].map((offset) => entry(offset))
+    for (const one of [stuck!, ...others]) a.tracker.add(one)
+    for (const one of others) {
+      a.settle(one)
+      committer.poke()
+      await clock.advance(1_000)
+      requests.at(-1)!.held.resolve()
+      await clock.settle()
+    }
+    const sent = requests.map(({ entries: [only] }) => [only!.offset, unpackDone(only!.offset, only!.metadata)])
+    expect(sent).toEqual([2n, 3n, 4n].map((to) => [0n, [{ from: 1n, to }]]))
+    committer.poke()
+    await clock.advance(1_000)
+    expect(requests).toHaveLength(3)
+  })
+
+  test('a lane whose metadata fills up holds back until its frontier moves', async () => {
+    const a = opened()
+    const { clock, requests, committer } = setUp([a])
+    const all = Array.from({ length: 40_000 }, (_, offset) => entry(offset))
+    for (const one of all) a.tracker.add(one)
+    // No pattern that either form makes short: every 11th record is stuck.
+    for (const one of all) if (Number(one.offset) % 11 !== 0) a.settle(one)
+    committer.poke()
+    await clock.advance(1_000)
+    expect(a.crowded).toBe(true)
+    expect(requests[0]!.entries[0]!.metadata.length).toBeLessThanOrEqual(MAX_METADATA)
+    a.settle(all[0]!)
+    expect(a.crowded).toBe(false)
+  })
+
   test('an acknowledgement that comes late does not take back what is known to be committed', async () => {
     const a = opened()
     const { clock, move, requests } = setUp([a])
     move(a, 3n)
     await clock.advance(10)
-    a.committed = 8n
+    a.committed = { offset: 8n, metadata: '' }
     requests[0]!.held.resolve()
     await clock.settle()
-    expect(a.committed).toBe(8n)
+    expect(a.committed?.offset).toBe(8n)
   })
 
   test('property: acknowledged or not, the offsets sent for a lane never fall, and one request is under way at most', async () => {
@@ -224,7 +259,7 @@ describe('P1, P7: what is never committed', () => {
           await clock.advance(6_000)
           await answer(true)
         }
-        expect(lanes.map(({ committed }) => committed)).toEqual(at)
+        expect(lanes.map(({ committed }) => committed?.offset)).toEqual(at)
         for (const partition of [0, 1]) {
           const offsets = requests.flatMap(({ entries }) => entries.filter((e) => e.partition === partition))
           for (let i = 1; i < offsets.length; i++) expect(offsets[i]!.offset >= offsets[i - 1]!.offset).toBe(true)

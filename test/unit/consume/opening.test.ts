@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Lane } from '../../../src/consume/lane'
+import { packDone } from '../../../src/consume/done-beyond'
 import { openLanes } from '../../../src/consume/opening'
 import type { CommitEntry, LogRange, TopicAdmin } from '../../../src/ports'
 import { createTestClock } from '../../helpers/test-clock'
@@ -11,11 +12,14 @@ interface Given {
   former?: Record<string, bigint>
   /** What the group has committed, by `topic/partition`. */
   committed?: Record<string, bigint>
+  /** And with which metadata. */
+  metadata?: Record<string, string>
   /** [low, high] by partition, for each topic. */
   logs?: Record<string, [bigint, bigint][]>
 }
 
-function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 100n]] }, former = {} }: Given) {
+function setUp(given: Given) {
+  const { startFrom = 'earliest', committed = {}, metadata = {}, logs = { orders: [[0n, 100n]] }, former = {} } = given
   const formerGroups = Object.keys(former)
   const clock = createTestClock()
   const { emitter, of } = recorder(clock)
@@ -41,7 +45,7 @@ function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 
           topic,
           partition,
           offset: committed[`${topic}/${partition}`] ?? -1n,
-          metadata: null,
+          metadata: metadata[`${topic}/${partition}`] ?? null,
         })),
       )
     },
@@ -74,17 +78,19 @@ function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 
             commits.push(`${topic}/${partition}@${offset}`)
           }
         },
-        open(lane, position, committed) {
-          lane.open(position, committed)
-          done.push(`open ${lane.topic}/${lane.partition} at ${position}, committed ${committed ?? 'nothing'}`)
+        open(lane, position, committed, beyond) {
+          lane.open(position, committed, beyond)
+          done.push(`open ${lane.topic}/${lane.partition} at ${position}, committed ${committed?.offset ?? 'nothing'}`)
+          if (beyond.length > 0) done.push(`done ${beyond.map(({ from, to }) => `${from}-${to - 1n}`).join(' ')}`)
         },
         goOn(lane) {
           lane.state = 'open'
           done.push(`go on ${lane.topic}/${lane.partition}`)
         },
-        reopen(lane, position, committed) {
+        reopen(lane, committed, beyond) {
           lane.close()
-          done.push(`reopen ${lane.topic}/${lane.partition} at ${position}, committed ${committed}`)
+          done.push(`reopen ${lane.topic}/${lane.partition} at ${committed.offset}`)
+          if (beyond.length > 0) done.push(`done ${beyond.map(({ from, to }) => `${from}-${to - 1n}`).join(' ')}`)
         },
       },
       lanes,
@@ -112,7 +118,7 @@ function setUp({ startFrom = 'earliest', committed = {}, logs = { orders: [[0n, 
 /** A lane that was open before the rebalance. */
 function kept(committed: bigint | undefined, partition = 0): Lane {
   const one = lane(partition)
-  one.open(committed ?? 0n, committed)
+  one.open(committed ?? 0n, committed === undefined ? undefined : { offset: committed, metadata: '' })
   one.state = 'verifying'
   return one
 }
@@ -280,17 +286,38 @@ describe('rule 6: whether a kept lane may go on', () => {
   test('it does where the broker holds what it sent without hearing the answer', async () => {
     const { open, done } = setUp({ committed: { 'orders/0': 9n } })
     const one = kept(7n)
-    one.sent.add(9n)
+    one.sent.push({ offset: 9n, metadata: '' })
     await open([one])
     expect(done).toEqual(['go on orders/0'])
-    expect(one.committed).toBe(9n)
+    expect(one.committed?.offset).toBe(9n)
+  })
+
+  test('P1: what the commit says is done beyond it is passed over', async () => {
+    const text = packDone(7n, [{ from: 9n, to: 12n }])
+    const { open, done } = setUp({ committed: { 'orders/0': 7n }, metadata: { 'orders/0': text } })
+    await open([lane()])
+    expect(done).toEqual(['open orders/0 at 7, committed 7', 'done 9-11'])
+  })
+
+  test('metadata of another tool counts for nothing, and is told', async () => {
+    const { open, done, of } = setUp({ committed: { 'orders/0': 7n }, metadata: { 'orders/0': 'host-1' } })
+    await open([lane()])
+    expect(done).toEqual(['open orders/0 at 7, committed 7'])
+    expect(of('metadata')).toMatchObject([{ topic: 'orders', partition: 0, offset: '7', length: 6 }])
+  })
+
+  test('P7: somebody else was at work too where the offset is ours and what is done beyond it is not', async () => {
+    const text = packDone(7n, [{ from: 9n, to: 12n }])
+    const { open, done } = setUp({ committed: { 'orders/0': 7n }, metadata: { 'orders/0': text } })
+    await open([kept(7n)])
+    expect(done).toEqual(['reopen orders/0 at 7', 'done 9-11'])
   })
 
   test('P7: else somebody else was at work: it is dropped and begun anew at the broker offset', async () => {
     for (const broker of [12n, 3n]) {
       const { open, done, of } = setUp({ committed: { 'orders/0': broker } })
       await open([kept(7n)])
-      expect(done).toEqual([`reopen orders/0 at ${broker}, committed ${broker}`])
+      expect(done).toEqual([`reopen orders/0 at ${broker}`])
       expect(of('reopened')).toMatchObject([{ ours: '7', broker: `${broker}` }])
     }
   })
@@ -405,7 +432,7 @@ describe('P12: a look-up that fails', () => {
     await clock.settle()
     // It works meanwhile, and a commit is under way while the broker is asked again.
     committed['orders/0'] = 9n
-    first.committed = 11n
+    first.committed = { offset: 11n, metadata: '' }
     await clock.advance(200)
     await opening
     expect(done).toEqual(['open orders/0 at 7, committed 7', 'open refunds/0 at 0, committed nothing'])

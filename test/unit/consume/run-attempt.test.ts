@@ -39,7 +39,7 @@ function setUp(handler: Handler, { immediate = { tries: 0, delayMs: 0 } }: Given
     stopping: () => stopping,
   })
   const where = lane(2)
-  where.open(0n, 0n)
+  where.open(0n, undefined)
   return {
     clock,
     runner,

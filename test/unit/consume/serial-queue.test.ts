@@ -1,14 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { serialQueue, takeSerial } from '../../../src/consume/intake'
+import { type Intake, serialQueue, takeSerial } from '../../../src/consume/intake'
+import type { OffsetRange } from '../../../src/consume/done-beyond'
 import { type Entry, Lane } from '../../../src/consume/lane'
 import type { SerialQueue } from '../../../src/consume/serial-queue'
-import { message } from './given'
+import { createTestClock } from '../../helpers/test-clock'
+import { message, recorder } from './given'
 
-function serialLane(): { lane: Lane; queue: SerialQueue<Entry> } {
-  const lane = new Lane('orders', 0, 'main', false, undefined, serialQueue)
-  lane.open(0n, 0n)
-  return { lane, queue: lane.queue as SerialQueue<Entry> }
+function serialLane(done: readonly OffsetRange[] = []) {
+  const { emitter, of } = recorder(createTestClock())
+  const intake = { emitter } as Intake
+  const lane = new Lane('orders', 0, 'main', false, undefined, (made) => serialQueue(intake, made))
+  lane.open(0n, undefined, done)
+  return { lane, queue: lane.queue as SerialQueue<Entry>, of }
 }
 
 /** What may happen to a lane: a batch with gaps, a passed stretch, and what a handler does. */
@@ -107,5 +111,32 @@ describe('P1, P6: a lane that makes its entries as they are taken', () => {
     expect(queue.take()?.replayed).toBe(false)
     queue.release()
     expect(queue.take()?.replayed).toBe(true)
+  })
+
+  test('what was done before is passed over, and still counts for the frontier and for what is beyond it', () => {
+    const { lane, queue, of } = serialLane([
+      { from: 1n, to: 3n },
+      { from: 4n, to: 6n },
+    ])
+    takeSerial(
+      lane,
+      queue,
+      [0, 1, 2, 3, 4, 5].map((offset) => message(offset)),
+      6n,
+    )
+    const first = queue.take()!
+    expect(first.offset).toBe('0')
+    queue.release()
+    const second = queue.take()!
+    expect(second.offset).toBe('3')
+    expect(lane.tracker.beyond()).toEqual([{ from: 1n, to: 3n }])
+    lane.settle(first)
+    expect(lane.tracker.frontier).toBe(3n)
+    queue.release()
+    expect(queue.take()).toBeUndefined()
+    expect(lane.tracker.beyond()).toEqual([{ from: 4n, to: 6n }])
+    lane.settle(second)
+    expect([lane.tracker.frontier, lane.held, queue.length]).toEqual([6n, 0, 0])
+    expect(of('skipped')).toMatchObject(['1', '2', '4', '5'].map((offset) => ({ offset, why: 'done' })))
   })
 })
