@@ -69,7 +69,9 @@ export const CASES: readonly FieldCase[] = [
   broker('R36', 'a resume that takes seconds'),
   broker('R37', 'a retry pauses the whole consumer'),
   broker('R38', 'a pause of a partition just lost'),
-  broker('R40', 'a fetch that is never answered'),
+  broker('R40', 'a fetch that is never answered', {
+    notOnFake: 'requests take no time there, so nobody is ever silent',
+  }),
   broker('R42', 'green health, dead consumer'),
   // 3. Crash loops and storms
   broker('R43', 'dead after an error that nobody retries'),

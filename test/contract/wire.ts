@@ -29,6 +29,7 @@ export interface StoredRecord {
 
 const PRODUCE = [0, 3] as const
 const FETCH = [1, 4] as const
+const ALTER_CLIENT_QUOTAS = [49, 0] as const
 /** UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER. */
 const NOT_YET = [3, 5, 6]
 const MAX_BYTES = 50 * 1024 * 1024
@@ -72,6 +73,16 @@ export class Wire {
     return { records: found.records.filter(({ offset }) => offset >= from), next: found.next ?? from }
   }
 
+  /** How many bytes a second clients of this id may fetch; undefined takes the limit away. */
+  async limitFetches(clientId: string, bytesPerSecond: number | undefined): Promise<void> {
+    const entity = [int32(1), text('client-id'), text(clientId)]
+    const isRemoved = Buffer.from([bytesPerSecond === undefined ? 1 : 0])
+    const change = [int32(1), text('consumer_byte_rate'), float64(bytesPerSecond ?? 0), isRemoved]
+    const answer = await this.#ask(ALTER_CLIENT_QUOTAS, [int32(1), ...entity, ...change, Buffer.from([0])])
+    const error = answer.skip(8).int16()
+    if (error !== 0) throw new Error(`the broker refused a quota for ${clientId}: error ${error}`)
+  }
+
   close(): void {
     this.#socket?.destroy()
     this.#socket = undefined
@@ -92,6 +103,10 @@ export class Wire {
     return new Promise((resolve, reject) => {
       const socket = connect({ host: this.host, port: this.port }, () => resolve(socket))
       socket.once('error', reject)
+      // Brokers close what has been idle for long.
+      socket.once('close', () => {
+        if (this.#socket === socket) this.#socket = undefined
+      })
     })
   }
 }
@@ -125,6 +140,12 @@ function int32(value: number): Buffer {
 function int64(value: bigint): Buffer {
   const bytes = Buffer.alloc(8)
   bytes.writeBigInt64BE(value)
+  return bytes
+}
+
+function float64(value: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeDoubleBE(value)
   return bytes
 }
 
