@@ -46,7 +46,8 @@ export class ConsumerGroup {
   private crash: Error | undefined
   private readonly sleepers = new Set<() => void>()
   private wakeups = 0
-  private rotation = 0
+  /** By node: where its next fetch begins among its partitions. */
+  private readonly rotations = new Map<number, number>()
   private stopWatching: () => void = () => undefined
 
   constructor(private readonly settings: GroupSettings) {
@@ -117,7 +118,11 @@ export class ConsumerGroup {
     return this.membership.heartbeat(interval)
   }
 
-  async fetch(): Promise<Batch[]> {
+  nodeIds(): number[] {
+    return this.settings.cluster.getNodeIds()
+  }
+
+  async fetch(node: number): Promise<Batch[]> {
     this.dieIfAsked()
     // What happens from here on would be missed by the poll, so it ends the poll at once.
     const since = this.wakeups
@@ -125,16 +130,21 @@ export class ConsumerGroup {
       const { cluster } = this.settings
       await cluster.refreshMetadataIfNecessary()
       this.checkForStaleAssignment()
-      const assigned = this.subscription.assigned()
-      await this.seekOffsets(assigned)
-      const wanted = this.fetchable()
-      const answers = wanted.length > 0 ? await this.poll(wanted, since) : await this.idle(since)
+      const mine = this.partitionsOn(node)
+      await this.seekOffsets(mine)
+      const wanted = this.fetchable(node, mine)
+      const answers = wanted.length > 0 ? await this.poll(node, wanted, since) : await this.idle(since)
       this.dieIfAsked()
       // What did not fit comes first the next time (kafkajs shuffles for that).
-      if (answers.some(({ records, offset, end }) => records.length === 0 && offset < end)) this.rotation++
+      if (answers.some(({ records, offset, end }) => records.length === 0 && offset < end)) {
+        this.rotations.set(node, this.rotationOf(node) + 1)
+      }
       return answers
         .filter(({ topic, partition }) => !this.hasSeekOffset(topic, partition) && !this.isPaused(topic, partition))
-        .map(({ topic, partition, offset, records, end }) => new Batch(topic, partition, String(offset), records, end))
+        .map(
+          ({ topic, partition, offset, records, end, aborted }) =>
+            new Batch(topic, partition, String(offset), records, end, aborted),
+        )
     } catch (e) {
       this.dieIfAsked()
       await this.recoverFromFetch(e)
@@ -227,6 +237,8 @@ export class ConsumerGroup {
   private adopt(assignment: TopicPartitions[]): void {
     const { cluster, events } = this.settings
     this.subscription.assign(assignment)
+    // A poll that stands at another node is about the assignment before.
+    this.nudgePoll()
     this.offsets = new OffsetManager(cluster, this.membership.identity, assignment, this.settings, (payload) =>
       events.emit(COMMIT_OFFSETS, payload),
     )
@@ -237,27 +249,41 @@ export class ConsumerGroup {
     if (!this.settings.cluster.context.slowPolls) this.wake()
   }
 
-  private fetchable(): FetchPartition[] {
+  /** What is assigned, as far as the metadata says that this node leads it. */
+  private partitionsOn(node: number): TopicPartitions[] {
+    const { cluster } = this.settings
+    return this.subscription.assigned().map(({ topic, partitions }) => ({
+      topic,
+      partitions: cluster.findLeaderForPartitions(topic, partitions)[node] ?? [],
+    }))
+  }
+
+  private fetchable(node: number, mine: readonly TopicPartitions[]): FetchPartition[] {
     const committed = this.manager.committed()
-    const all = this.subscription.active().flatMap(({ topic, partitions }) =>
+    const all = mine.flatMap(({ topic, partitions }) =>
       partitions
         .filter((partition) => {
           const ofTopic = committed[topic]
           if (ofTopic === undefined) throw new TypeError(`Cannot read properties of undefined (reading '${partition}')`)
-          return ofTopic[partition] != null
+          return ofTopic[partition] != null && !this.isPaused(topic, partition)
         })
         .map((partition) => ({ topic, partition, offset: this.manager.nextOffset(topic, partition) })),
     )
-    const first = all.length > 0 ? this.rotation % all.length : 0
+    const first = all.length > 0 ? this.rotationOf(node) % all.length : 0
     return [...all.slice(first), ...all.slice(0, first)]
   }
 
-  private async poll(wanted: FetchPartition[], since: number) {
+  private rotationOf(node: number): number {
+    return this.rotations.get(node) ?? 0
+  }
+
+  private async poll(node: number, wanted: FetchPartition[], since: number) {
     const { cluster, groupId, maxBytes, maxBytesPerPartition, maxWaitTime } = this.settings
     const { slowPolls } = cluster.context
     return cluster.send(
       {
         kind: 'fetch',
+        node,
         api: 'Fetch',
         label: `fetch of ${groupId}`,
         group: groupId,
@@ -269,7 +295,8 @@ export class ConsumerGroup {
           wanted,
           maxBytes,
           maxBytesPerPartition,
-          client: cluster.context,
+          readUncommitted: cluster.readUncommitted,
+          line: { node, client: cluster.context },
           wait: slowPolls ? maxWaitTime : Infinity,
           sleep: (wake) => this.sleep(wake, since),
         }),

@@ -108,6 +108,7 @@ export function createFakeConsumer(
 
   const { clock } = context.broker
   const cluster = new Cluster(context, metadataMaxAge)
+  cluster.readUncommitted = config.readUncommitted ?? false
   const events = new Instrumentation(clock, 'consumer', CONSUMER_EVENTS)
   const logger = silentKafkaLogger()
   const assigners = partitionAssigners.map((create) => create({ groupId, logger, cluster }))
@@ -184,6 +185,7 @@ export function createFakeConsumer(
         autoCommit,
         eachBatchAutoResolve,
         concurrency,
+        maxWaitTime: maxWaitTimeInMs,
         eachBatch,
         eachMessage,
         onCrash,

@@ -38,6 +38,8 @@ export class Membership {
   private members: { memberId: string; memberMetadata: Buffer }[] = []
   /** The node that coordinated the group when this member last joined; it is held on to until the next join. */
   private node = NOBODY
+  /** How many polls stand at this moment. */
+  private standing = 0
   private lastRequest: number
   private beating: Promise<void> | undefined
 
@@ -98,6 +100,7 @@ export class Membership {
     this.memberId = answer.memberId
     this.members = answer.members
     this.groupProtocol = answer.groupProtocol
+    if (this.standing > 0) this.tellPolling()
   }
 
   /** Answers what this member is assigned of the topics it subscribed to. */
@@ -143,11 +146,17 @@ export class Membership {
 
   /** A polling member heartbeats all the time, whatever the clock does meanwhile; until the returned function is called. */
   stopsSession(): () => void {
-    const { memberId } = this
-    const { groupId } = this.settings
-    if (!memberId) return () => undefined
-    this.coordinator.polling(groupId, memberId, true)
-    return () => this.coordinator.polling(groupId, memberId, false)
+    if (this.standing++ === 0) this.tellPolling()
+    let over = false
+    return () => {
+      if (over) return
+      over = true
+      if (--this.standing === 0) this.tellPolling()
+    }
+  }
+
+  private tellPolling(): void {
+    if (this.memberId) this.coordinator.polling(this.settings.groupId, this.memberId, this.standing > 0)
   }
 
   partitionsPerTopic(): Map<string, number[]> {
@@ -188,7 +197,8 @@ export class Membership {
     const topicsNotSubscribed = assignedTopics.filter((topic) => !topicsSubscribed.includes(topic))
     if (topicsNotSubscribed.length === 0) return
     const of = { assignedTopics, topicsSubscribed, topicsNotSubscribed }
-    events.emit(RECEIVED_UNSUBSCRIBED_TOPICS, { ...this.identity, ...of })
+    const { groupId, generationId, memberId } = this.identity
+    events.emit(RECEIVED_UNSUBSCRIBED_TOPICS, { groupId, generationId, memberId, ...of })
   }
 
   private async beat(interval: number): Promise<void> {

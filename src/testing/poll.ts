@@ -4,7 +4,8 @@
  */
 import type { FakeBroker } from './broker'
 import { KafkaJSOffsetOutOfRange, protocolError } from './errors'
-import type { StoredRecord } from './log'
+import type { PartitionLog, StoredRecord } from './log'
+import type { AbortedTransaction } from './producer-states'
 
 export interface FetchPartition {
   readonly topic: string
@@ -15,15 +16,19 @@ export interface FetchPartition {
 export interface FetchedPartition extends FetchPartition {
   readonly records: readonly StoredRecord[]
   readonly end: bigint
+  /** Of which a reader of committed records is told. */
+  readonly aborted: readonly AbortedTransaction[]
 }
 
 export interface PollRequest {
   readonly wanted: readonly FetchPartition[]
   readonly maxBytes: number
   readonly maxBytesPerPartition: number
+  readonly readUncommitted: boolean
   /** Virtual ms; Infinity: only data or the consumer ends it. */
   readonly wait: number
-  readonly client: object
+  /** The node that is asked, and by whom. */
+  readonly line: { readonly node: number; readonly client: object }
   /** Tells the consumer that a poll stands; returns how to tell it that it ended. */
   readonly sleep: (wake: () => void) => () => void
 }
@@ -45,9 +50,13 @@ export function openPoll(broker: FakeBroker, request: PollRequest): FetchedParti
     // Later, in a macrotask: what is produced in one go is then fetched in one go.
     const endSoon = (): void => void broker.clock.soon(end)
     const stops = [
-      broker.onPoll({ client: request.client, wake: endSoon, cut }),
+      broker.onPoll({ ...request.line, wake: endSoon, cut }),
       request.sleep(end),
-      ...request.wanted.map(({ topic, partition }) => logOf(broker, topic, partition).onAppend(endSoon)),
+      ...request.wanted.map(({ topic, partition, offset }) => {
+        const log = logOf(broker, topic, partition)
+        // What stands behind an open transaction is no news.
+        return log.onAppend(() => limitOf(log, request) > offset && endSoon())
+      }),
     ]
     if (request.wait !== Infinity) {
       const timer = broker.clock.after(request.wait, end)
@@ -56,17 +65,23 @@ export function openPoll(broker: FakeBroker, request: PollRequest): FetchedParti
   })
 }
 
-function read(broker: FakeBroker, { wanted, maxBytes, maxBytesPerPartition }: PollRequest): FetchedPartition[] {
+const limitOf = (log: PartitionLog, { readUncommitted }: PollRequest): bigint =>
+  readUncommitted ? log.end : log.lastStable
+
+function read(broker: FakeBroker, request: PollRequest): FetchedPartition[] {
+  const { wanted, maxBytes, maxBytesPerPartition, readUncommitted, line } = request
   let left = maxBytes
   let none = true
   return wanted.map(({ topic, partition, offset }) => {
+    broker.topics.checkLeader(topic, partition, line.node)
     const log = logOf(broker, topic, partition)
     if (offset < log.logStart || offset > log.end) throw new KafkaJSOffsetOutOfRange(topic, partition)
     // The first batch of the whole answer comes even if it is larger than any limit; of the rest, what fits.
-    const { records, bytes } = log.read(offset, Math.min(left, maxBytesPerPartition), none)
+    const { records, bytes } = log.read(offset, Math.min(left, maxBytesPerPartition), none, limitOf(log, request))
     if (records.length > 0) none = false
     left -= bytes
-    return { topic, partition, offset, records, end: log.end }
+    const aborted = readUncommitted ? [] : log.producers.aborted.filter(({ lastOffset }) => lastOffset >= offset)
+    return { topic, partition, offset, records, end: log.end, aborted }
   })
 }
 

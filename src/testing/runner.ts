@@ -1,21 +1,21 @@
 /**
  * kafkajs's loop: fetch, hand over, heartbeat, and what an error does to it.
  *
- * not running -> (joined) -> running: fetch -> work on its batches -> fetch ... -> stopped, or crashed
+ * not running -> (joined) -> running: fetch from each node -> work on its batches -> fetch ... -> stopped, or crashed
  * An error of a fetch or a handler stops the fetching, waits for what runs, and is tried again by one retrier, whose
  * count is never set back but by a rejoin; when it gives up (or at once, for what looks like a bug) the loop crashes.
  *
- * Must never happen: two fetches at once; a fetch while its predecessor's batches are still at work; a handler started
- * after `stop`.
+ * Must never happen: a handler started after `stop`.
  */
 import type { Batch } from './batch'
 import type { InnerClock } from './clock'
 import type { ConsumerGroup } from './consumer-group'
-import { isRebalancing, KafkaJSError, nameOf, typeOf } from './errors'
+import { isRebalancing, nameOf, typeOf } from './errors'
 import { CONSUMER_EVENTS, type Instrumentation } from './events'
 import { createRetrier, type Retrier, type RetryOptions } from './retrier'
 import type { EachBatchPayload, EachMessagePayload, TopicOffsets } from './types'
-const NODE = 1
+import { FetchManager } from './fetch-manager'
+import type { Timer } from '../ports'
 
 const { FETCH, FETCH_START, START_BATCH_PROCESS, END_BATCH_PROCESS, REBALANCING } = CONSUMER_EVENTS
 
@@ -31,6 +31,7 @@ export interface RunnerSettings {
   readonly autoCommit: boolean
   readonly eachBatchAutoResolve: boolean
   readonly concurrency: number
+  readonly maxWaitTime: number
   readonly eachBatch: ((payload: EachBatchPayload) => Promise<void>) | null
   readonly eachMessage: ((payload: EachMessagePayload) => Promise<void>) | null
   readonly onCrash: (error: Error) => Promise<void>
@@ -39,14 +40,23 @@ export interface RunnerSettings {
 export class Runner {
   private running = false
   private consuming = false
-  private fetching = false
-  private whenFetched: (() => void)[] = []
+  private handlers = 0
+  private readonly fetches: FetchManager<Batch>
   private whenConsumed: (() => void)[] = []
   private readonly retrier: Retrier
-  private last = { key: '', times: 0 }
+  /** By partition: the batch last handed over, and how often. */
+  private readonly last = new Map<string, { key: string; times: number }>()
 
   constructor(private readonly settings: RunnerSettings) {
-    this.retrier = createRetrier(settings.clock, settings.retry)
+    const { clock, retry, group, concurrency } = settings
+    this.retrier = createRetrier(clock, retry)
+    this.fetches = new FetchManager({
+      concurrency,
+      nodeIds: () => group.nodeIds(),
+      fetch: (node) => this.fetch(node),
+      handle: (batch) => this.handleBatch(batch),
+      hurry: () => group.stopPolling(),
+    })
   }
 
   async start(): Promise<void> {
@@ -67,7 +77,7 @@ export class Runner {
     if (!this.running) return
     this.running = false
     try {
-      await this.stopFetching()
+      await this.fetches.stop()
       if (this.consuming) await new Promise<void>((resolve) => void this.whenConsumed.push(resolve))
       await this.settings.group.leave()
     } catch {
@@ -96,7 +106,7 @@ export class Runner {
     this.retrier(async (bail) => {
       if (!this.running) return
       try {
-        await this.fetchUntilStopped()
+        await this.fetches.start()
       } catch (e) {
         if (this.settings.group.crashed) bail(e)
         const { group, events } = this.settings
@@ -128,52 +138,17 @@ export class Runner {
     for (const resolve of this.whenConsumed.splice(0)) resolve()
   }
 
-  private async fetchUntilStopped(): Promise<void> {
-    this.fetching = true
-    try {
-      while (this.fetching) {
-        const batches = await this.fetch()
-        if (this.fetching && batches.length > 0) await this.work(batches)
-      }
-    } finally {
-      this.fetching = false
-      for (const resolve of this.whenFetched.splice(0)) resolve()
-    }
-  }
-
-  private async stopFetching(): Promise<void> {
-    if (!this.fetching) return
-    this.fetching = false
-    this.settings.group.stopPolling()
-    await new Promise<void>((resolve) => void this.whenFetched.push(resolve))
-  }
-
-  private async fetch(): Promise<Batch[]> {
+  private async fetch(node: number): Promise<Batch[]> {
     if (!this.running) return []
     const { events, group, clock } = this.settings
     const start = clock.now()
-    events.emit(FETCH_START, { nodeId: NODE })
-    const batches = await group.fetch()
-    events.emit(FETCH, { numberOfBatches: 0, duration: clock.now() - start, nodeId: NODE })
+    // Text, whatever kafkajs's types say.
+    const nodeId = String(node)
+    events.emit(FETCH_START, { nodeId })
+    const batches = await group.fetch(node)
+    events.emit(FETCH, { numberOfBatches: 0, duration: clock.now() - start, nodeId })
     if (batches.length === 0) await this.heartbeat()
     return batches
-  }
-
-  /** Some workers share the batches of one fetch; all end before the first of their errors counts. */
-  private async work(batches: readonly Batch[]): Promise<void> {
-    const queue = [...batches]
-    const outcomes = new Map<Batch, Error>()
-    const worker = async (): Promise<void> => {
-      for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
-        try {
-          await this.handleBatch(batch)
-        } catch (e) {
-          outcomes.set(batch, e as Error)
-        }
-      }
-    }
-    await Promise.all(Array.from({ length: this.settings.concurrency }, worker))
-    for (const batch of batches) if (outcomes.has(batch)) throw outcomes.get(batch) as Error
   }
 
   private async handleBatch(batch: Batch): Promise<void> {
@@ -271,17 +246,31 @@ export class Runner {
   private async call(what: string, batch: Batch, offset: string, fn: () => Promise<void>): Promise<void> {
     const { clock, group } = this.settings
     const work = clock.track(() => `${what} of ${group.groupId} at ${batch.topic}/${batch.partition}@${offset}`)
+    this.handlers++
+    const full = this.limitPolls()
     try {
       await work.run(fn)
     } finally {
+      full?.cancel()
+      this.handlers--
       work.done()
     }
+  }
+
+  /**
+   * Polls at other nodes end after their time, and what they bring (nothing, too) waits for a worker; so the member
+   * heartbeats no more. One that stands for ever here would go on to.
+   */
+  private limitPolls(): Timer | undefined {
+    const { clock, group, concurrency, maxWaitTime } = this.settings
+    if (this.handlers < concurrency || group.nodeIds().length < 2) return undefined
+    return clock.detached(() => clock.after(maxWaitTime, () => group.stopPolling()))
   }
 
   /** What was resolved before is committed, then the error goes on into the retrier. */
   private async afterError(e: unknown): Promise<never> {
     // kafkajs reads the stack for its log, and so dies with a TypeError of a handler that threw null or undefined.
-    if (!(e instanceof KafkaJSError)) void (e as Error).stack
+    void (e as Error).stack
     if (this.settings.autoCommit) await this.settings.group.commitOffsets()
     throw e
   }
@@ -304,12 +293,14 @@ export class Runner {
   /** Virtual time stands still in a circle that real time would slow down, so someone has to say so. */
   private lookForCircles(batch: Batch): void {
     const { clock, group } = this.settings
-    const key = `${batch.topic}/${batch.partition}@${batch.fetchedOffset} at ${clock.monotonic()}`
-    if (this.last.key !== key) this.last = { key, times: 0 }
-    this.last.times++
-    if (this.last.times % CIRCLES !== 0) return
+    const place = `${batch.topic}/${batch.partition}`
+    const key = `${batch.fetchedOffset} at ${clock.monotonic()}`
+    const before = this.last.get(place)
+    const times = before?.key === key ? before.times + 1 : 1
+    this.last.set(place, { key, times })
+    if (times % CIRCLES !== 0) return
     clock.giveUp(
-      `${batch.topic}/${batch.partition}@${batch.fetchedOffset} was handed to ${group.groupId} ${this.last.times} ` +
+      `${place}@${batch.fetchedOffset} was handed to ${group.groupId} ${times} ` +
         'times in the same moment: its eachBatch neither resolves the offsets nor pauses the partition',
     )
   }
