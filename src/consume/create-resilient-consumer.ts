@@ -53,6 +53,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
   const settings = resolveOptions(options)
   const driver = makeDriver(settings.kafka, settings.logger)
   const clock = driver.clock ?? systemClock
+  const random = driver.random ?? systemRandom
   const { groupId, logger, hooks } = settings
   const emitter = createEmitter({ groupId, hooks, logger, clock })
   const admin = driver.admin()
@@ -70,7 +71,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
   const outbox = createOutbox({
     publisher,
     clock,
-    random: systemRandom,
+    random,
     emitter,
     timeoutMs: settings.publishTimeoutMs,
     isTooLarge: (error) => driver.isTooLarge(error),
@@ -104,7 +105,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
               decoder,
               outbox,
               clock,
-              random: systemRandom,
+              random,
               emitter,
               frameName,
               countPartitions: (topic) => startup.count(topic),

@@ -8,6 +8,7 @@
 import type { Message, Outgoing } from '../record'
 import type { Clock } from './clock'
 import type { Logger } from './logger'
+import type { Random } from './random'
 
 export interface TopicPartition {
   readonly topic: string
@@ -155,6 +156,8 @@ export interface Driver {
   readonly client: string
   /** A fake broker brings its own clock. */
   readonly clock: Clock | undefined
+  /** So does one whose tests are told again by a seed. */
+  readonly random?: Random | undefined
   consumer(options: GroupConsumerOptions, listener: GroupListener): GroupConsumer
   publisher(): Publisher
   admin(): TopicAdmin

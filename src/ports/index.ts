@@ -1,7 +1,7 @@
 export { CLOCK, clockOf } from './clock'
 export type { Clock, Timer, Work } from './clock'
 export { systemClock } from './system-clock'
-export { systemRandom } from './random'
+export { RANDOM, randomOf, systemRandom } from './random'
 export type { Random } from './random'
 export { silentLogger } from './logger'
 export type { Logger } from './logger'

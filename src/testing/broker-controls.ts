@@ -29,6 +29,12 @@ export interface BrokerControls {
   expireSession(memberId: string): void
   members(groupId: string): GroupMemberView[]
   group(groupId: string): { state: GroupState; generation: number }
+  /**
+   * A client (as `kafka.client()` gives it) is cut off, as a process that has died or whose network is gone: its
+   * connections break, nothing of it arrives any more, and its sessions run out.
+   */
+  cutOff(client: object): void
+  reconnect(client: object): void
   /** The broker is gone: connections break, new ones are refused. */
   down(): void
   up(): void
@@ -38,12 +44,22 @@ export interface BrokerControls {
   compact(topic: string, partition: number, keep: (record: { offset: bigint; key: Buffer | null }) => boolean): void
 }
 
-export function createBrokerControls(broker: FakeBroker, consumers: readonly LiveConsumer[]): BrokerControls {
+export function createBrokerControls(
+  broker: FakeBroker,
+  consumers: readonly LiveConsumer[],
+  contextOf: (client: object) => object | undefined,
+): BrokerControls {
   const missing = (what: string): RetrylineError =>
     new RetrylineError(
       'RETRYLINE_TESTING',
       `${what}; groups of the fake broker: ${broker.coordinator.names().join(', ') || 'none'}`,
     )
+
+  const known = (client: object): object => {
+    const context = contextOf(client)
+    if (context !== undefined) return context
+    throw new RetrylineError('RETRYLINE_TESTING', 'not a client of this fake broker: give what kafka.client() gave')
+  }
 
   return {
     next: (kind, where) => broker.faults.next(kind, where),
@@ -80,6 +96,8 @@ export function createBrokerControls(broker: FakeBroker, consumers: readonly Liv
       return { state, generation: generationId }
     },
 
+    cutOff: (client) => broker.cutOff(known(client)),
+    reconnect: (client) => broker.reconnect(known(client)),
     down: () => broker.goDown(),
     up: () => broker.comeUp(),
 

@@ -1,6 +1,6 @@
 /** Puts the fake together: a broker, a clock, a client that speaks kafkajs, and what a test does behind its back. */
 import { RetrylineError } from '../errors'
-import { CLOCK, type Clock } from '../ports'
+import { CLOCK, RANDOM, type Clock, type Random } from '../ports'
 import { createBrokerControls, type BrokerControls } from './broker-controls'
 import { FakeBroker } from './broker'
 import { checkRecord } from './checked-record'
@@ -50,6 +50,8 @@ export interface FakeClient {
   admin(config?: { retry?: RetryOptions }): FakeAdmin
   logger(): FakeLogger
   readonly [CLOCK]: Clock
+  /** Only under `explore`: a consumer's own chance (back-off, jitter) then comes from the seed. */
+  readonly [RANDOM]?: Random
 }
 
 export interface FakeRecord {
@@ -112,8 +114,9 @@ export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
   return createFakeKafkaOn(createManualClock(options), options)
 }
 
-/** A fake broker on a clock that others may use too. */
-export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions): FakeKafka {
+/** A fake broker on a clock that others may use too; with chance that comes from a seed, under `explore`. */
+export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, random?: Random): FakeKafka {
+  const contexts = new WeakMap<object, ClientContext>()
   const broker = new FakeBroker(clock, options.brokers)
   const consumers: LiveConsumer[] = []
   const place = createDefaultPartitioner()
@@ -129,13 +132,16 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions):
       committed: new Map(),
       slowPolls: options.slowPolls ?? false,
     }
-    return {
+    const made: FakeClient = {
       consumer: (config) => createFakeConsumer(context, config, (consumer) => void consumers.push(consumer)),
       producer: (config) => createFakeProducer(context, config),
       admin: (config) => createFakeAdmin(context, config),
       logger: silentKafkaLogger,
       [CLOCK]: clock,
+      ...(random && { [RANDOM]: random }),
     }
+    contexts.set(made, context)
+    return made
   }
 
   const partitionFor = (topic: string, count: number, key: Buffer | null, partition: number | undefined): number => {
@@ -147,10 +153,11 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions):
     })
   }
 
+  const own = client(options.clientId)
   const kafka: FakeKafka = {
-    ...client(options.clientId),
+    ...own,
     clock,
-    broker: createBrokerControls(broker, consumers),
+    broker: createBrokerControls(broker, consumers, (one) => contexts.get(one)),
     client: ({ clientId, retry } = {}) => client(clientId ?? options.clientId, retry),
 
     records(topic, partition) {
@@ -204,5 +211,7 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions):
       return { partition, offset }
     },
   }
+  const context = contexts.get(own)
+  if (context !== undefined) contexts.set(kafka, context)
   return withInside(kafka, { clock, broker, consumers, slowPolls: options.slowPolls ?? false })
 }

@@ -167,6 +167,11 @@ export class Faults {
     }
   }
 
+  /** Takes back all that has met nothing yet. */
+  clear(): void {
+    this.waiting.clear()
+  }
+
   private add(waiting: Waiting): Waiting {
     this.waiting.add(waiting)
     this.onAdded(waiting.kind)

@@ -23,6 +23,8 @@ const NOTHING = Buffer.alloc(0)
 const SESSION_RANGE = [6000, 1_800_000] as const
 
 export class GroupCoordinator {
+  /** Set by `explore` alone: told of each commit as it is taken. */
+  onCommit: ((groupId: string, commit: CommitRecord) => void) | undefined
   private readonly groups = new Map<string, Group>()
   private joined = 0
   /** Groups whose node is down. */
@@ -104,7 +106,11 @@ export class GroupCoordinator {
       throw protocolError('UNKNOWN_MEMBER_ID')
     }
     if (group.state === 'CompletingRebalance') throw protocolError('REBALANCE_IN_PROGRESS')
-    return group.offsets.commit(this.topics, topics, { memberId, generationId: generation, at: this.clock.now() })
+    const { offsets } = group
+    const before = offsets.history.length
+    const refused = offsets.commit(this.topics, topics, { memberId, generationId: generation, at: this.clock.now() })
+    if (this.onCommit) for (const commit of offsets.history.slice(before)) this.onCommit(groupId, commit)
+    return refused
   }
 
   /** Of a transaction: taken from whoever sends it, and pending until it ends. */

@@ -1,4 +1,4 @@
-import { clockOf, systemClock, type Driver, type Logger } from '../../ports'
+import { clockOf, randomOf, systemClock, type Driver, type Logger } from '../../ports'
 import { createKafkajsAdmin } from './admin'
 import { createKafkajsConsumer } from './consumer'
 import { errorType } from './errors'
@@ -16,6 +16,7 @@ export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
   return {
     client: 'kafkajs',
     clock,
+    random: randomOf(kafka),
     consumer(options, listener) {
       // One look-up client for each consumer, used only while it leads a group whose members read different topics.
       const lookUp = async (topics: readonly string[]): Promise<ReadonlyMap<string, number>> => {
