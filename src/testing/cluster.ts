@@ -11,6 +11,7 @@ import {
   KafkaJSBrokerNotFound,
   KafkaJSGroupCoordinatorNotFound,
   KafkaJSMetadataNotLoaded,
+  KafkaJSTopicMetadataNotLoaded,
   nameOf,
   protocolError,
   typeOf,
@@ -270,7 +271,7 @@ export class Cluster implements FakeCluster {
   }
 
   findTopicPartitionMetadata(topic: string): PartitionMetadata[] {
-    if (this.metadata === undefined) throw new TopicMetadataNotLoaded()
+    if (this.metadata === undefined) throw new KafkaJSTopicMetadataNotLoaded()
     return this.metadata.get(topic) ?? []
   }
 
@@ -376,13 +377,6 @@ export class Cluster implements FakeCluster {
     if (at === LATEST) return String(end)
     const found = log.offsetAt(at)?.offset
     return String(found !== undefined && found < end ? found : -1n)
-  }
-}
-
-class TopicMetadataNotLoaded extends KafkaJSMetadataNotLoaded {
-  constructor() {
-    super('Topic metadata not loaded')
-    this.name = 'KafkaJSTopicMetadataNotLoaded'
   }
 }
 

@@ -1,9 +1,11 @@
 /**
- * Errors that look like those of kafkajs 2.2.4: names, messages and fields are what others recognise them by (the
- * classes are not the same, so `instanceof` a class of kafkajs does not hold; see NOT-FAKED.md).
+ * Errors as those of kafkajs 2.2.4: names, messages and fields are what others recognise them by, and `instanceof`, for
+ * which each class descends from kafkajs's own of that name. So never ask here whether an error is one of a class that
+ * has classes under it: ask for its name.
  */
 import { RetrylineError } from '../errors'
 import { PROTOCOL_ERRORS, type ProtocolErrorType } from './error-codes'
+import { descendFromKafkajs } from './kafkajs-classes'
 
 interface Options {
   retriable?: boolean
@@ -19,6 +21,8 @@ export class KafkaJSError extends Error {
 
   constructor(e: Error | string, { retriable = true, cause }: Options = {}) {
     super(textOf(e), { cause })
+    // Only now: a test in which nothing fails needs not load kafkajs.
+    descend()
     this.name = 'KafkaJSError'
     this.retriable = retriable
   }
@@ -70,6 +74,7 @@ export class KafkaJSAggregateError extends Error {
     readonly errors: Error[],
   ) {
     super(message)
+    descend()
     this.name = 'KafkaJSAggregateError'
   }
 }
@@ -123,6 +128,13 @@ export class KafkaJSMetadataNotLoaded extends KafkaJSError {
   constructor(e: string) {
     super(e)
     this.name = 'KafkaJSMetadataNotLoaded'
+  }
+}
+
+export class KafkaJSTopicMetadataNotLoaded extends KafkaJSMetadataNotLoaded {
+  constructor() {
+    super('Topic metadata not loaded')
+    this.name = 'KafkaJSTopicMetadataNotLoaded'
   }
 }
 
@@ -199,6 +211,38 @@ export class KafkaJSLockTimeout extends KafkaJSTimeout {
     super(e)
     this.name = 'KafkaJSLockTimeout'
   }
+}
+
+/** All of them, by kafkajs's names. */
+export const ERROR_CLASSES = {
+  KafkaJSError,
+  KafkaJSNonRetriableError,
+  KafkaJSProtocolError,
+  KafkaJSOffsetOutOfRange,
+  KafkaJSCreateTopicError,
+  KafkaJSAggregateError,
+  KafkaJSNumberOfRetriesExceeded,
+  KafkaJSConnectionError,
+  KafkaJSConnectionClosedError,
+  KafkaJSRequestTimeoutError,
+  KafkaJSMetadataNotLoaded,
+  KafkaJSTopicMetadataNotLoaded,
+  KafkaJSStaleTopicMetadataAssignment,
+  KafkaJSBrokerNotFound,
+  KafkaJSNoBrokerAvailableError,
+  KafkaJSGroupCoordinatorNotFound,
+  KafkaJSDeleteTopicRecordsError,
+  KafkaJSDeleteGroupsError,
+  KafkaJSTimeout,
+  KafkaJSLockTimeout,
+}
+
+let descended = false
+
+function descend(): void {
+  if (descended) return
+  descended = true
+  descendFromKafkajs(ERROR_CLASSES)
 }
 
 export const protocolError = (type: ProtocolErrorType): KafkaJSProtocolError => new KafkaJSProtocolError(type)
