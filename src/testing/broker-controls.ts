@@ -5,9 +5,11 @@ import { KafkaJSError, KafkaJSNumberOfRetriesExceeded } from './errors'
 import type { LiveConsumer } from './fake-consumer'
 import type { EveryRequest, NextRequest, RequestFilter, RequestKind } from './faults'
 import type { GroupState } from './group-types'
+import { createNodeControls, type NodeControls } from './node-controls'
 import type { StoredRecord } from './log'
 import { decodeAssignment } from './member-protocol'
 import { DEFAULT_RETRY } from './retrier'
+import type { TransactionView } from './transaction-coordinator'
 
 export interface GroupMemberView {
   readonly memberId: string
@@ -16,7 +18,7 @@ export interface GroupMemberView {
   readonly assignment: Record<string, number[]>
 }
 
-export interface BrokerControls {
+export interface BrokerControls extends NodeControls {
   /** What happens to the next request of a kind (and topic, partition, group): once, to the first that fits. */
   next(kind: RequestKind, where?: RequestFilter): NextRequest
   /** To all of them, until stopped. */
@@ -35,10 +37,9 @@ export interface BrokerControls {
    */
   cutOff(client: object): void
   reconnect(client: object): void
-  /** The broker is gone: connections break, new ones are refused. */
-  down(): void
-  up(): void
-  /** A transaction marker: takes an offset, and no handler sees it. */
+  /** What the broker knows of a transactional id: who owns it (by epoch), and what its open transaction touches. */
+  transaction(transactionalId: string): TransactionView
+  /** The marker of somebody's transaction: takes an offset, and no handler sees it. */
   appendMarker(topic: string, partition: number): bigint
   /** Compaction: records go (the last one never does), offsets stay. */
   compact(topic: string, partition: number, keep: (record: { offset: bigint; key: Buffer | null }) => boolean): void
@@ -62,6 +63,7 @@ export function createBrokerControls(
   }
 
   return {
+    ...createNodeControls(broker),
     next: (kind, where) => broker.faults.next(kind, where),
     every: (kind, where) => broker.faults.every(kind, where),
 
@@ -98,13 +100,20 @@ export function createBrokerControls(
 
     cutOff: (client) => broker.cutOff(known(client)),
     reconnect: (client) => broker.reconnect(known(client)),
-    down: () => broker.goDown(),
-    up: () => broker.comeUp(),
+    transaction(transactionalId) {
+      const found = broker.transactions.view(transactionalId)
+      if (found !== undefined) return found
+      throw new RetrylineError(
+        'RETRYLINE_TESTING',
+        `no producer has begun a transaction as ${transactionalId}; transactional ids of the fake broker: ` +
+          (broker.transactions.ids().join(', ') || 'none'),
+      )
+    },
 
     appendMarker(topic, partition) {
       const log = broker.topics.mustFind(topic, partition).partitions[partition]
-      const marker = { timestamp: broker.clock.now(), key: Buffer.from([0, 0, 0, 1]), value: null, headers: [] }
-      return log?.append([{ ...marker, control: true }]) ?? -1n
+      const producerId = broker.transactions.newProducerId()
+      return log?.appendMarker({ producerId, epoch: 0 }, true, broker.clock.now()) ?? -1n
     },
 
     compact(topic, partition, keep) {

@@ -12,6 +12,7 @@ import { createFakeProducer, type FakeProducer } from './fake-producer'
 import type { CommitRecord } from './group-offsets'
 import { copy } from './headers'
 import { withInside } from './inside'
+import type { PartitionLog } from './log'
 import { silentKafkaLogger } from './logger'
 import { createDefaultPartitioner } from './partitioner'
 import type { RetryOptions } from './retrier'
@@ -61,6 +62,8 @@ export interface FakeRecord {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: readonly (readonly [name: string, value: Buffer | null])[]
+  /** What became of its transaction; only where uncommitted records were asked for too. */
+  readonly transaction?: 'open' | 'committed' | 'aborted'
 }
 
 type Bytes = Buffer | string | null
@@ -83,8 +86,11 @@ export interface FakeKafka extends FakeClient {
   readonly broker: BrokerControls
   /** Another client of the same broker, as another process has it. */
   client(options?: { clientId?: string; retry?: RetryOptions }): FakeClient
-  /** What stands on a topic (or one partition of it), by partition and offset. */
-  records(topic: string, partition?: number): FakeRecord[]
+  /**
+   * What stands on a topic (or one partition of it), by partition and offset. Records of transactions that are open or
+   * were aborted are left out, unless `uncommitted` asks for them.
+   */
+  records(topic: string, partition?: number, options?: { uncommitted?: boolean }): FakeRecord[]
   /** What a group has committed, by partition. */
   committed(groupId: string, topic: string): Map<number, { offset: bigint; metadata: string }>
   /** Every commit of a group that the broker took, in order. */
@@ -160,21 +166,10 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, 
     broker: createBrokerControls(broker, consumers, (one) => contexts.get(one)),
     client: ({ clientId, retry } = {}) => client(clientId ?? options.clientId, retry),
 
-    records(topic, partition) {
+    records(topic, partition, { uncommitted = false } = {}) {
       const { partitions } = broker.topics.mustFind(topic, partition)
       return partitions.flatMap((log, id) =>
-        partition !== undefined && partition !== id
-          ? []
-          : log.records
-              .filter((record) => !record.control)
-              .map(({ offset, timestamp, key, value, headers }) => ({
-                partition: id,
-                offset,
-                timestamp,
-                key: copy(key),
-                value: copy(value),
-                headers: headers.map(([name, bytes]) => [name, copy(bytes)] as const),
-              })),
+        partition !== undefined && partition !== id ? [] : viewOf(log, id, uncommitted),
       )
     },
 
@@ -214,4 +209,23 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, 
   const context = contexts.get(own)
   if (context !== undefined) contexts.set(kafka, context)
   return withInside(kafka, { clock, broker, consumers, slowPolls: options.slowPolls ?? false })
+}
+
+function viewOf(log: PartitionLog, partition: number, uncommitted: boolean): FakeRecord[] {
+  const view: FakeRecord[] = []
+  for (const record of log.records) {
+    if (record.control) continue
+    const fate = log.fateOf(record)
+    if (!uncommitted && (fate === 'open' || fate === 'aborted')) continue
+    view.push({
+      partition,
+      offset: record.offset,
+      timestamp: record.timestamp,
+      key: copy(record.key),
+      value: copy(record.value),
+      headers: record.headers.map(([name, bytes]) => [name, copy(bytes)] as const),
+      ...(uncommitted && fate !== undefined ? { transaction: fate } : {}),
+    })
+  }
+  return view
 }

@@ -200,8 +200,6 @@ describe('what is not faked', () => {
     await admin.connect()
     const broker = [{ type: 4, name: '1', configEntries: [] }]
     const calls: Record<string, () => unknown> = {
-      'idempotent: true': () => kafka.producer({ idempotent: true }),
-      transactionalId: () => kafka.producer({ transactionalId: 't' }),
       describeAcls: () => admin.describeAcls({}),
       createAcls: () => admin.createAcls({}),
       deleteAcls: () => admin.deleteAcls({}),

@@ -7,6 +7,7 @@ import {
   numbered,
   outcome,
   produce,
+  transact,
   type Stage,
   type Story,
 } from './stage'
@@ -327,7 +328,7 @@ export const handlerStories: Record<string, Story> = {
 
   'transaction markers take offsets and reach no handler': async (stage) => {
     await stage.create('orders')
-    await stage.transact(stage.topic(), ['a', 'b'])
+    await transact(stage, stage.topic(), ['a', 'b'])
     const consumer = consumerOf(stage)
     noteEvents(stage, consumer)
     let calls = 0

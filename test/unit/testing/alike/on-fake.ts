@@ -2,20 +2,20 @@ import { createFakeKafka } from '../../../../src/testing'
 import { plain, type Story } from './stage'
 
 export async function onFake(story: Story): Promise<unknown[]> {
-  const kafka = createFakeKafka()
+  const kafka = createFakeKafka({ slowPolls: story.slowPolls ?? false })
   const prefix = 'fake.'
   const trace: unknown[] = []
   const { clock } = kafka
   await story({
     kafka,
-    other: () => kafka.client(),
+    other: (options = {}) => kafka.client(options),
     topic: (name = 'orders') => prefix + name,
     group: (name = 'billing') => prefix + name,
     create: async (name, partitions = 1, config = {}) => kafka.createTopic(prefix + name, { partitions, config }),
-    async transact(topic, values) {
-      for (const value of values) kafka.produce(topic, { value, partition: 0 })
-      kafka.broker.appendMarker(topic, 0)
+    loseAnswers(kind, times = 1) {
+      for (let i = 0; i < times; i++) kafka.broker.next(kind).drop()
     },
+    now: () => clock.now(),
     pass: (ms) => clock.advance(ms),
     async until(condition) {
       await clock.settle()

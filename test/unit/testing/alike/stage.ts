@@ -5,19 +5,21 @@
  *   alike.test.ts        the fake does what was recorded
  *   alike.real.test.ts   kafkajs on a real broker (still) does what was recorded; RECORD=1 writes it anew
  */
-import type { Consumer, ConsumerConfig, Kafka } from 'kafkajs'
+import type { Consumer, ConsumerConfig, Kafka, RetryOptions } from 'kafkajs'
 
 export interface Stage {
   readonly kafka: Kafka
   /** Another client of the same broker, as another process has it. */
-  other(): Kafka
+  other(options?: { retry?: RetryOptions }): Kafka
   topic(name?: string): string
   group(name?: string): string
   create(name: string, partitions?: number, config?: Record<string, string>): Promise<void>
-  /** Writes a transaction of these values, and so a marker behind them, to partition 0. */
-  transact(topic: string, values: string[]): Promise<void>
+  /** The next requests of this kind are done by the broker, and their answers are lost with the connection. */
+  loseAnswers(kind: LosableKind, times?: number): void
   /** Lets time pass: real on one stage, virtual on the other. */
   pass(ms: number): Promise<void>
+  /** ms, real on one stage, virtual on the other. */
+  now(): number
   until(condition: () => boolean): Promise<void>
   /** For handlers: the same, without passing time for others. */
   sleep(ms: number): Promise<void>
@@ -28,10 +30,16 @@ export interface Stage {
   note(...seen: unknown[]): void
 }
 
+/** Kinds of requests whose answers a story can lose, by the fake's names. */
+export const API_KEYS = { publish: 0, addPartitions: 24, txnOffsets: 28, endTransaction: 26 } as const
+
+export type LosableKind = keyof typeof API_KEYS
+
 /** For topics with records of old: a broker that looks after retention would delete them under the story. */
 export const FOR_EVER = { 'retention.ms': '-1' }
 
-export type Story = (stage: Stage) => Promise<void>
+/** `slowPolls`: it is about the time that kafkajs's polls take, so the fake's take it too. */
+export type Story = ((stage: Stage) => Promise<void>) & { slowPolls?: boolean }
 
 /** Poll often, so that a real stage is quick. */
 export const consumerOf = (stage: Stage, config: Partial<ConsumerConfig> = {}, kafka = stage.kafka): Consumer =>
@@ -71,6 +79,20 @@ export async function produce(
   const answer = await producer.send({ topic, messages })
   await producer.disconnect()
   return answer
+}
+
+/** Writes a transaction of these values, and so a marker behind them, to partition 0. */
+export async function transact(stage: Stage, topic: string, values: string[]): Promise<void> {
+  const producer = stage.kafka.producer({
+    transactionalId: stage.group('transact'),
+    idempotent: true,
+    maxInFlightRequests: 1,
+  })
+  await producer.connect()
+  const transaction = await producer.transaction()
+  await transaction.send({ topic, messages: values.map((value) => ({ value, partition: 0 })) })
+  await transaction.commit()
+  await producer.disconnect()
 }
 
 export async function committed(stage: Stage, topics = [stage.topic()], groupId = stage.group()): Promise<unknown> {

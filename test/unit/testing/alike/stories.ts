@@ -2,9 +2,19 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { clientStories } from './client-stories'
 import { groupStories } from './group-stories'
 import { handlerStories } from './handler-stories'
+import { ownershipStories } from './ownership-stories'
+import { producerStories } from './producer-stories'
 import type { Story } from './stage'
+import { transactionStories } from './transaction-stories'
 
-export const stories: Record<string, Story> = { ...handlerStories, ...groupStories, ...clientStories }
+export const stories: Record<string, Story> = {
+  ...handlerStories,
+  ...groupStories,
+  ...clientStories,
+  ...producerStories,
+  ...transactionStories,
+  ...ownershipStories,
+}
 
 const FILE = new URL('./recorded.json', import.meta.url)
 
