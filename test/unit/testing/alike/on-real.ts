@@ -54,14 +54,14 @@ function losingAnswers(losing: Losing): ISocketFactory {
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean
     const emit = socket.emit.bind(socket) as (...args: unknown[]) => boolean
     let doomed = false
-    socket.write = ((...args: unknown[]) => {
+    socket.write = (...args: unknown[]) => {
       const kind = kindOf(args[0] as Buffer)
       if (kind !== undefined && (losing[kind] ?? 0) > 0) {
         losing[kind] = (losing[kind] ?? 0) - 1
         doomed = true
       }
       return write(...args)
-    })
+    }
     socket.emit = ((...args: unknown[]) => {
       if (args[0] !== 'data' || !doomed) return emit(...args)
       doomed = false
