@@ -53,7 +53,27 @@ module.exports = {
     ...stages,
     mayImport('errors-stand-alone', errors, [], 'everyone imports the error codes, so they import no one'),
     mayImport('adapters-know-ports', '^src/adapters/', ['adapters', 'ports', 'record'], 'an adapter only knows ports'),
-    mayImport('testing-knows-ports', '^src/testing/', ['testing', 'ports', 'record'], 'the fake is a peer of adapters'),
+    // What users get to test their handlers with knows the whole engine; the fake broker under it does not.
+    mayImport(
+      'testing-knows-ports',
+      '^src/testing/(?!kit/)',
+      ['testing', 'ports', 'record'],
+      'the fake is a peer of adapters',
+    ),
+    {
+      name: 'fake-without-kit',
+      comment: 'the fake broker does not know the helpers that are made of it',
+      severity: 'error',
+      from: { path: '^src/testing/(?!kit/|index\\.ts$)' },
+      to: { path: '^src/testing/kit/' },
+    },
+    {
+      name: 'kit-without-front-door',
+      comment: 'the front door joins the engine for production; the kit joins its own',
+      severity: 'error',
+      from: { path: '^src/testing/' },
+      to: { path: '^src/(index\\.ts$|cli/)' },
+    },
     {
       name: 'front-door-without-testing',
       comment: 'the test kit is an entry of its own, so that production does not load it',

@@ -9,7 +9,7 @@ export function show(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`
   if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`
   const kind = kindOf(value)
-  if (kind !== 'Object') return `a ${kind}`
+  if (kind !== 'Object') return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind}`
   const names = Object.keys(value)
   if (names.length === 0) return 'an empty object'
   return `an object with ${names.slice(0, 3).join(', ')}${names.length > 3 ? ', …' : ''}`

@@ -98,17 +98,25 @@ describe('stages', () => {
 })
 
 describe('the rooms beside the core', () => {
-  const x = { 'src/route/x.ts': 'export const x = 1', 'src/testing/x.ts': 'export const x = 1' }
+  const x = Object.fromEntries(
+    ['route/x', 'testing/x', 'testing/kit/x', 'index'].map((path) => [`src/${path}.ts`, 'export const x = 1']),
+  )
   const importing = (from: string) => `import { x } from '${from}'\nexport const y = x`
 
   it.each([
     ['src/adapters/kafkajs/a.ts', '../../route/x', 'adapters-know-ports'],
     ['src/adapters/kafkajs/a.ts', '../../testing/x', 'adapters-know-ports'],
     ['src/testing/a.ts', '../route/x', 'testing-knows-ports'],
+    ['src/testing/a.ts', './kit/x', 'fake-without-kit'],
+    ['src/testing/kit/a.ts', '../../index', 'kit-without-front-door'],
     ['src/errors.ts', './route/x', 'errors-stand-alone'],
     ['src/index.ts', './testing/x', 'front-door-without-testing'],
   ])('%s may not import %s', async (file, from, rule) => {
     expect(await broken({ ...x, [file]: importing(from) })).toEqual([rule])
+  })
+
+  it('the helpers for tests may import the engine', async () => {
+    expect(await broken({ ...x, 'src/testing/kit/a.ts': importing('../../route/x') })).toEqual([])
   })
 
   it('sources may not import tests', async () => {

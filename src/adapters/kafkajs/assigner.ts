@@ -2,6 +2,9 @@ import { assign, type Member } from './assign'
 import type { AssignerLike, ClusterLike } from './kafkajs-like'
 import { decodeMemberMetadata, encodeMemberAssignment, encodeMemberMetadata } from './member-protocol'
 
+/** The name of ours: who offers it runs this library. */
+export const STICKY_ASSIGNER = 'RetrylineStickyAssigner'
+
 export type Owned = ReadonlyMap<string, readonly number[]>
 /** Partition counts of topics by name; one that does not exist is left out. */
 export type LookUp = (topics: readonly string[]) => Promise<ReadonlyMap<string, number>>
@@ -12,7 +15,7 @@ export type LookUp = (topics: readonly string[]) => Promise<ReadonlyMap<string, 
  * Under both names the partitions are divided alike; only ours carries what each member held before.
  */
 export function createAssigners(owned: () => Owned, lookUp: LookUp): ((config: { cluster: never }) => AssignerLike)[] {
-  return ['RetrylineStickyAssigner', 'RoundRobinAssigner'].map((name, i) => {
+  return [STICKY_ASSIGNER, 'RoundRobinAssigner'].map((name, i) => {
     const sticky = i === 0
     return ({ cluster }): AssignerLike => ({
       name,

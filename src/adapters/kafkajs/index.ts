@@ -5,6 +5,7 @@ import { errorType } from './errors'
 import type { KafkaJsLike } from './kafkajs-like'
 import { createKafkajsPublisher } from './publisher'
 
+export { STICKY_ASSIGNER } from './assigner'
 export type { KafkaJsLike } from './kafkajs-like'
 
 const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
