@@ -48,10 +48,14 @@ export class RetrylineError extends Error {
  * says of the error behind it.
  */
 export class RetryableError extends RetrylineError {
-  /** How long to wait at least, in ms; picks a longer tier of the schedule where there is one. */
-  readonly after: number | undefined
+  /**
+   * How long to wait at least, as it was given: ms, or text such as `'10m'`, as in the schedule; picks a longer tier of it where
+   * there is one. What is no duration is reported as a `problem`, and the record tried again by the schedule: an error that threw
+   * while it is made would be taken for the failure itself.
+   */
+  readonly after: number | string | undefined
 
-  constructor(message: string, options?: { cause?: unknown; after?: number }) {
+  constructor(message: string, options?: { cause?: unknown; after?: number | string }) {
     super('RETRYLINE_RETRYABLE', message, options)
     this.name = 'RetryableError'
     this.after = options?.after

@@ -1,19 +1,13 @@
-import { isArray, isObject, members, read } from './look'
+import { isArray, isAsync, isObject, members, read, shown } from './look'
 import { FIELDS } from './rules'
 import { saneAfter } from './verdict'
 
 const VERDICTS = ['retry', 'dead-letter']
 const KNOWN_FIELDS: readonly string[] = [...FIELDS, 'when']
+const NOT_AWAITED =
+  'and a verdict is not waited for: make it a plain function, ask in the handler, and let it throw what the verdict needs'
 /** More rules than this are no rules but data. */
 const MOST_RULES = 1000
-
-function shown(value: unknown): string {
-  try {
-    return (typeof value === 'string' ? `'${value}'` : String(value)).slice(0, 80)
-  } catch {
-    return `a ${typeof value} that cannot be shown`
-  }
-}
 
 function matchProblems(match: unknown, at: string): string[] {
   if (!isObject(match)) return [`${at}.match is ${shown(match)}: give an object such as { code: 'E_LOCKED' }`]
@@ -24,6 +18,7 @@ function matchProblems(match: unknown, at: string): string[] {
   const when = read(match, 'when')
   if (when !== undefined && typeof when !== 'function')
     problems.push(`${at}.match.when is ${shown(when)}: give a function`)
+  else if (isAsync(when)) problems.push(`${at}.match.when is async, ${NOT_AWAITED}`)
   return problems
 }
 
@@ -34,14 +29,20 @@ function ruleProblems(rule: unknown, at: string): string[] {
   const problems = matchProblems(read(rule, 'match'), at)
   if (!VERDICTS.includes(verdict as string) && !VERDICTS.includes(read(verdict, 'kind') as string))
     problems.push(`${at}.verdict is ${shown(verdict)}: use 'retry' or 'dead-letter'`)
-  if (after !== undefined && saneAfter(after) === undefined)
-    problems.push(`${at}.after is ${shown(after)}: give a number of ms, 0 or more`)
+  for (const [field, given] of [
+    ['after', after],
+    ['verdict.after', read(verdict, 'after')],
+  ] as const) {
+    if (given === undefined || saneAfter(given) !== undefined) continue
+    problems.push(`${at}.${field} is ${shown(given)}: give a number of ms, 0 or more, or a duration such as '10m'`)
+  }
   return problems
 }
 
 /** What is wrong with the option `classify`: one line for each problem, with field, value and mend. Never throws. */
 export function classifyProblems(classify: unknown): string[] {
-  if (classify === undefined || typeof classify === 'function') return []
+  if (classify === undefined) return []
+  if (typeof classify === 'function') return isAsync(classify) ? [`classify is async, ${NOT_AWAITED}`] : []
   try {
     if (!isArray(classify)) return [`classify is ${shown(classify)}: give a list of rules, or a function`]
     return members(classify, MOST_RULES).flatMap((rule, index) => ruleProblems(rule, `classify[${index}]`))

@@ -1,4 +1,5 @@
-import { isObject, read } from './look'
+import type { ErrorCode } from '../errors'
+import { hush, isPromise, read, shown } from './look'
 import type { Look } from './look'
 import { retryAfter } from './retry-after'
 import { applies } from './rules'
@@ -30,6 +31,8 @@ export interface ClassifierOptions {
   readonly onProblem?: ((problem: Error) => void) | undefined
 }
 
+const RETRYABLE: ErrorCode = 'RETRYLINE_RETRYABLE'
+
 const REASONS: readonly unknown[] = [
   'non-retryable',
   'unclassified',
@@ -46,12 +49,6 @@ function verdictFrom(answer: unknown, because?: unknown, after?: unknown): Verdi
   if (kind !== 'dead-letter') return undefined
   const reason = read(answer, 'reason')
   return deadLetter(said, { reason: REASONS.includes(reason) ? (reason as DeadLetterReason) : undefined })
-}
-
-/** An async classifier's promise is dropped; its rejection must not end the process. */
-function hush(answer: unknown): void {
-  const then = read(answer, 'then')
-  if (typeof then === 'function') then.call(answer, undefined, () => undefined)
 }
 
 function verdictOf(row: Row, seen: Look, detail: string | true): Verdict {
@@ -115,11 +112,20 @@ export function createClassifier({ classify, unknownErrors, now, onProblem }: Cl
     }
   }
 
+  /** A retry stands, whatever is wrong with how long it asks to wait. */
+  const checkAfter = (what: string, after: unknown): void => {
+    if (after === undefined || saneAfter(after) !== undefined) return
+    report(
+      `${what}: after is ${shown(after)}, which is no duration; give ms, or text such as '10m'. The schedule decides`,
+    )
+  }
+
   const understood = (what: string, answer: unknown, rule?: Rule): Verdict | undefined => {
     const verdict = verdictFrom(answer, rule?.because, rule?.after)
+    if (verdict?.kind === 'retry') checkAfter(what, rule?.after ?? read(answer, 'after'))
     if (verdict !== undefined || answer === undefined) return verdict
     hush(answer)
-    const kind = isObject(read(answer, 'then')) ? 'a promise (it must not be async)' : 'something that is no verdict'
+    const kind = isPromise(answer) ? 'a promise (it must not be async)' : 'something that is no verdict'
     report(`${what} answered ${kind}; the record is judged without it`)
     return undefined
   }
@@ -151,6 +157,9 @@ export function createClassifier({ classify, unknownErrors, now, onProblem }: Cl
     const errors = everyError(unfolded)
     const verdict = asked(error, errors, ctx) ?? spoken(errors) ?? known(unfolded) ?? unknown
     if (verdict.kind !== 'retry' || verdict.after !== undefined) return verdict
+    if (verdict.rule === 'retryable-error') {
+      for (const { code, get } of errors) if (code === RETRYABLE) checkAfter('a RetryableError', get('after'))
+    }
     for (const seen of errors) {
       const after = retryAfter(seen, now)
       if (after !== undefined) return { ...verdict, after }

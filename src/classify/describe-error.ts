@@ -41,6 +41,9 @@ function plainText(error: unknown): string {
 }
 
 function messageOf({ error, message }: Look, gathered: readonly string[]): string {
+  if (error === undefined || error === null) {
+    return `${error} was thrown, or a promise rejected without a reason; throw an Error, which says what has happened`
+  }
   if (!isObject(error)) return plainText(error)
   if (typeof error === 'function') return `a function was thrown: ${plainText(read(error, 'name'))}`
   if (message !== '') return message

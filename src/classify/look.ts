@@ -21,6 +21,21 @@ export function read(value: unknown, key: PropertyKey): unknown {
   }
 }
 
+export function isPromise(value: unknown): boolean {
+  return typeof read(value, 'then') === 'function'
+}
+
+/** A promise that nobody waits for is dropped; its rejection must not end the process. */
+export function hush(promise: unknown): void {
+  const then = read(promise, 'then')
+  if (typeof then === 'function') then.call(promise, undefined, () => undefined)
+}
+
+/** Whether it was written as `async`, so that it can only answer promises. One that was compiled to older JavaScript is not seen. */
+export function isAsync(value: unknown): boolean {
+  return typeof value === 'function' && /^\[object Async/.test(Object.prototype.toString.call(value))
+}
+
 export function isArray(value: unknown): boolean {
   try {
     // Throws for a revoked proxy.
@@ -36,6 +51,15 @@ export function members(value: unknown, max: number): unknown[] {
   const length = read(value, 'length')
   const count = typeof length === 'number' ? Math.min(length, max) : 0
   return Array.from({ length: count }, (_, index) => read(value, index))
+}
+
+/** A value as a problem shows it: short, whatever it is. */
+export function shown(value: unknown): string {
+  try {
+    return (typeof value === 'string' ? `'${value}'` : String(value)).slice(0, 80)
+  } catch {
+    return `a ${typeof value} that cannot be shown`
+  }
 }
 
 export function textOf(value: unknown, longest: number): string {

@@ -1,4 +1,5 @@
-import { isObject } from './look'
+import type { Duration } from '../topology'
+import { hush, isObject, isPromise } from './look'
 import type { Look } from './look'
 import type { Verdict } from './verdict'
 
@@ -45,8 +46,8 @@ export interface Match {
 export interface Rule {
   readonly match: Match
   readonly verdict: 'retry' | 'dead-letter' | Verdict
-  /** With `retry`: wait at least so long, in ms. Without it, a `Retry-After` of HTTP 429 or 503 is heeded. */
-  readonly after?: number
+  /** With `retry`: wait at least so long (ms, or text such as `'10m'`). Without it, a `Retry-After` of HTTP 429 or 503 is heeded. */
+  readonly after?: Duration
   /** One short sentence for people; it stands in the dead letter's headers. */
   readonly because?: string
 }
@@ -56,8 +57,8 @@ export type On = Match | (abstract new (...args: never[]) => unknown)
 
 const matchOf = (on: On): Match => (typeof on === 'function' ? { type: on } : on)
 
-/** A rule: retry these errors. `retryOn(LockedError)`, `retryOn({ code: 'P2025' }, { after: 60_000 })`. */
-export function retryOn(on: On, options?: { readonly after?: number; readonly because?: string }): Rule {
+/** A rule: retry these errors. `retryOn(LockedError)`, `retryOn({ code: 'P2025' }, { after: '1m' })`. */
+export function retryOn(on: On, options?: { readonly after?: Duration; readonly because?: string }): Rule {
   return { match: matchOf(on), verdict: 'retry', ...options }
 }
 
@@ -98,11 +99,20 @@ const fits = <K extends Field>(field: K, match: Match, seen: Look): boolean => {
   return wanted === undefined || FITS[field](seen, wanted)
 }
 
+/** A promise is nearly always true, and what it comes to is known too late. */
+function said(answer: unknown): boolean {
+  if (!isPromise(answer)) return answer === true
+  hush(answer)
+  throw new TypeError('when answered a promise; make it a function that is not async')
+}
+
 /** Whether a rule is about what was thrown; `errors` is that and all behind it. May throw what the user's code throws. */
 export function applies({ match }: Rule, errors: readonly Look[], thrown: unknown, ctx: ClassifyContext): boolean {
   const given = FIELDS.filter((field) => match[field] !== undefined)
-  if (given.length === 0) return match.when?.(thrown, ctx) === true
+  if (given.length === 0) return said(match.when?.(thrown, ctx))
   return errors.some(
-    (seen) => given.every((field) => fits(field, match, seen)) && (match.when?.(seen.error, ctx) ?? true) === true,
+    (seen) =>
+      given.every((field) => fits(field, match, seen)) &&
+      (match.when === undefined || said(match.when(seen.error, ctx))),
   )
 }

@@ -1,4 +1,5 @@
 import { truncateUtf8 } from '../record/text'
+import { parseDuration, type Duration } from '../topology'
 
 /** Why a record goes to the dead letter topic at once; the classifier's part of `x-failure-reason`. */
 export type DeadLetterReason = 'non-retryable' | 'unclassified' | 'undecodable' | 'timeout'
@@ -32,14 +33,24 @@ const LONGEST_BECAUSE = 200
 /** The longest `after`, in ms: a year. What no tier is long enough for goes to the longest tier anyway. */
 const LONGEST_AFTER = 365 * 24 * 3_600_000
 
-/** A number of ms that can be worked with, or undefined: not NaN, not negative, at most a year. */
-export function saneAfter(ms: unknown): number | undefined {
+/** Ms that can be worked with, from a number or a duration as text; undefined for NaN, the negative and any other text. At most a year. */
+export function saneAfter(after: unknown): number | undefined {
+  const ms = typeof after === 'string' ? fromText(after) : after
   return typeof ms === 'number' && ms >= 0 ? Math.min(Math.ceil(ms), LONGEST_AFTER) : undefined
 }
 
-/** A verdict: try the record again, by the schedule; with `after`, at least so many ms from now. */
-export function retry(because = 'the classifier asks for a retry', options?: { after?: number | undefined }): Verdict {
-  const after = saneAfter(options?.after)
+function fromText(text: string): number | undefined {
+  const parsed = parseDuration(text, '')
+  return parsed.ok ? parsed.ms : undefined
+}
+
+/** A verdict: try the record again, by the schedule; with `after` (ms, or text such as `'10m'`), at least so long from now. */
+export function retry(
+  because = 'the classifier asks for a retry',
+  options?: { after?: Duration | undefined },
+): Verdict {
+  // What is no duration is left to whoever checks the rule, or asks for the verdict: there it can be told.
+  const after = saneAfter(options?.after) ?? (options?.after as number | undefined)
   const verdict = { kind: 'retry', because: truncateUtf8(because, LONGEST_BECAUSE), known: true, rule: 'user' } as const
   return after === undefined ? verdict : { ...verdict, after }
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { errorText } from '../observe'
 import { FIELDS } from './fields'
 import type { Checked, Field } from './fields'
+import { insteadOf } from './foreign-options'
 import { show } from './show'
 import { suggest } from './suggest'
 
@@ -21,7 +22,8 @@ function unknownNames(options: object): string[] {
     .filter((name) => !(NAMES as string[]).includes(name))
     .map((name) => {
       const meant = suggest(name, NAMES)
-      return `${name.slice(0, 80)}: there is no such option; ${meant ? `did you mean ${meant}?` : 'take it out'}`
+      const mend = insteadOf(name) ?? (meant ? `did you mean ${meant}?` : 'take it out')
+      return `${name.slice(0, 80)}: there is no such option; ${mend}`
     })
 }
 

@@ -3,7 +3,7 @@
  * (`concurrency: 0 …`), and always says what to give instead.
  */
 import { z } from 'zod'
-import { formatDuration, parseDuration } from '../topology'
+import { flaw, formatDuration, isZero, parseDuration } from '../topology'
 import { parseSize } from './size'
 
 const WHOLE = /^[^\p{Cc}\p{Cs}]+$/u
@@ -15,14 +15,19 @@ export function duration(min: number, max: number, zero = false): z.ZodType<numb
     if (zero && (value === 0 || value === '0' || value === '0s' || value === '0ms')) return 0
     const parsed = parseDuration(value, '')
     if (parsed.ok && parsed.ms >= min && parsed.ms <= max) return parsed.ms
-    const wrong = parsed.ok ? `is too ${parsed.ms < min ? 'short' : 'long'}` : 'is not a duration'
+    const long = parsed.ok && parsed.ms > max
+    const wrong = parsed.ok || isZero(value) ? `is too ${long ? 'long' : 'short'}` : `is not a duration${flaw(value)}`
     ctx.addIssue({ code: 'custom', message: `${wrong}; ${range}: a number and a unit (ms, s, m, h, d), or whole ms` })
     return z.NEVER
   })
 }
 
 export function whole(min: number, max: number): z.ZodType<number> {
-  const error = `is out of range; give a whole number from ${min} to ${max}`
+  const mend = `give a whole number from ${min} to ${max}`
+  const error = ({ input }: { input?: unknown }): string => {
+    if (typeof input === 'number') return `is ${Number.isInteger(input) ? 'out of range' : 'no whole number'}; ${mend}`
+    return `is not a number${typeof input === 'string' && /^\d+$/.test(input) ? ' but text' : ''}; ${mend}`
+  }
   return z.int({ error }).min(min, { error }).max(max, { error })
 }
 

@@ -5,13 +5,14 @@ import type { ClassifyOption } from '../classify'
 import { RetrylineError } from '../errors'
 import { clockOf, systemClock } from '../ports'
 import { consoleLogger, errorText } from '../observe'
-import { buildTopology, expandSchedule, topologyProblems } from '../topology'
+import { buildTopology, expandSchedule, formatDuration, topologyProblems } from '../topology'
 import type { TopologyInput } from '../topology'
 import { checkFields } from './check-fields'
 import type { Checked } from './fields'
 import type { Settings } from './settings'
 import { show } from './show'
 import { together } from './together'
+import { scheduleWarnings } from './warnings'
 
 /**
  * Throws RETRYLINE_CONFIG with every problem in `problems` where there is any. The types of the options are for the
@@ -24,7 +25,7 @@ export function resolveOptions(options: unknown): Settings {
   const { checked, problems } = checkFields(options)
   problems.push(...together(checked))
   const input = topologyInput(checked, problems)
-  if (input) problems.push(...topologyProblems(input).map(inOptionWords))
+  if (input) problems.push(...deadlineProblems(input), ...topologyProblems(input).map(inOptionWords))
   if (problems.length > 0 || !input) throw refused(problems)
   return freeze(checked as Checked, input)
 }
@@ -63,6 +64,16 @@ function expand(schedule: unknown, allowManyAttempts: boolean): ReturnType<typeo
   } catch (error) {
     return { ok: false, problems: [`schedule: reading it threw (${errorText(error)}); give a plain list or a backoff`] }
   }
+}
+
+/** No wait would ever be waited for: every failed record would be a dead letter, and the schedule stand there in vain. */
+function deadlineProblems({ deadlineMs, delays }: TopologyInput): string[] {
+  const [first] = delays
+  if (deadlineMs === undefined || first === undefined || first <= deadlineMs) return []
+  return [
+    `deadline: ${formatDuration(deadlineMs)} is shorter than the first wait of the schedule (${formatDuration(first)}), so no` +
+      ' record would be tried again; give a longer deadline, or a shorter first wait',
+  ]
 }
 
 /** The topology knows its naming function by another name, and knows names that no option has, but two of them make. */
@@ -109,5 +120,6 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
     maxBufferedRecords: checked.maxBufferedRecords,
     decode: checked.decode ?? (checked.schema ? 'json' : undefined),
     schema: checked.schema,
+    warnings: Object.freeze(scheduleWarnings(checked.schedule)),
   })
 }

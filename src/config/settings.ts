@@ -44,4 +44,6 @@ export interface Settings {
   /** `json` where a schema was given without a decode; undefined where nothing is to be decoded. */
   readonly decode: 'json' | Decode | undefined
   readonly schema: StandardSchema | undefined
+  /** What is legal, and yet seldom meant: one line each, for the log at start. */
+  readonly warnings: readonly string[]
 }

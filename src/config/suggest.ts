@@ -1,25 +1,5 @@
-/** What people call these options elsewhere, kafkajs first. */
-const OTHER_WORDS: Readonly<Record<string, string>> = {
-  autocommitinterval: 'commitInterval',
-  brokers: 'kafka',
-  client: 'kafka',
-  consumergroup: 'groupId',
-  eachbatch: 'handler',
-  eachmessage: 'handler',
-  frombeginning: 'startFrom',
-  group: 'groupId',
-  onmessage: 'handler',
-  partitionsconsumedconcurrently: 'concurrency',
-  retries: 'schedule',
-  retry: 'schedule',
-  delays: 'schedule',
-  timeout: 'handlerTimeout',
-}
-
-/** The known name that was probably meant: another word for it, or at most two slips away. */
+/** The known name that was probably meant: at most two slips away. */
 export function suggest(name: string, known: readonly string[]): string | undefined {
-  const other = Object.hasOwn(OTHER_WORDS, name.toLowerCase()) ? OTHER_WORDS[name.toLowerCase()] : undefined
-  if (other !== undefined && known.includes(other)) return other
   let best: { name: string; slips: number } | undefined
   for (const candidate of known) {
     const slips = distance(name.toLowerCase(), candidate.toLowerCase())

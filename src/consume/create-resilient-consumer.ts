@@ -120,6 +120,8 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
     emitter,
     logger,
     shutdownTimeoutMs: settings.shutdownTimeoutMs,
+    sessionTimeoutMs: settings.sessionTimeoutMs,
+    rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
     frameName,
     async prepare(): Promise<Running> {
       const { topology, release } = await startup.prepare()

@@ -16,12 +16,10 @@ import { errorText, type Emitter } from '../observe'
 import type { At } from '../observe'
 import type { Clock, Logger } from '../ports'
 import { parseDuration, type Duration } from '../topology'
-import pLimit from 'p-limit'
 import type { Group } from './group'
+import { joinGroups } from './join-groups'
 import { GRACE_MS } from './run-attempt'
 
-/** How many groups join at once: each is a connection and a join, and a process may have many tiers. */
-const JOINS_AT_ONCE = 8
 /** How long the last commits may take once everything else is done, ms. */
 const LAST_COMMITS_MS = 3_000
 /** How long a stop that has used up its time still waits for the clients to leave in the foreground, ms. */
@@ -50,6 +48,8 @@ export interface LifecycleOptions {
   readonly emitter: Emitter
   readonly logger: Logger
   readonly shutdownTimeoutMs: number
+  readonly sessionTimeoutMs: number
+  readonly rebalanceTimeoutMs: number
   readonly frameName: string
   prepare(): Promise<Running>
   closeOutbox(): void
@@ -102,8 +102,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     })
     running = prepared
     if (stopping !== undefined) throw new RetrylineError('RETRYLINE_STATE', STOPPED_EARLY)
-    const limit = pLimit(JOINS_AT_ONCE)
-    await Promise.race([cut, Promise.all(prepared.groups.map((group) => limit(() => group.start())))])
+    await joinGroups(prepared.groups, cut, options)
     if (stopping !== undefined) throw new RetrylineError('RETRYLINE_STATE', STOPPED_EARLY)
     state = 'running'
     const groups = prepared.groups.map(({ groupId }) => groupId)

@@ -38,6 +38,7 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
   }
 
   async function prepare(): Promise<{ topology: Topology; release: () => void }> {
+    settings.warnings.forEach((warning) => settings.logger.warn(warning))
     await connect()
     topology = await withFormerTiers(settings.topology, settings.topologyInput, admin, emitter)
     const verified = await verifyTopics({

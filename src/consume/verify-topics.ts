@@ -177,8 +177,15 @@ function unreachable(error: unknown): RetrylineError {
 
 function refused(problems: readonly string[], mode: string): RetrylineError {
   const lines = problems.map((problem) => `\n- ${problem}`).join('')
-  const hint =
-    mode === 'verify' ? "\nIn development, topicSetup: 'create' makes missing retry and dead letter topics." : ''
   const head = `The topics are not as they must be (${problems.length} to mend):`
-  return new RetrylineError('RETRYLINE_TOPICS', `${head}${lines}${hint}`, { problems: Object.freeze([...problems]) })
+  return new RetrylineError('RETRYLINE_TOPICS', `${head}${lines}${hintsFor(problems, mode)}`, {
+    problems: Object.freeze([...problems]),
+  })
+}
+
+function hintsFor(problems: readonly string[], mode: string): string {
+  const made = "topicSetup: 'create' makes missing retry and dead letter topics"
+  if (mode === 'verify') return `\nIn development, ${made}.`
+  const isMain = problems.some((problem) => problem.includes('(main topic): does not exist'))
+  return mode === 'create' && isMain ? `\n${made}, never a main topic: a typing error would make one too.` : ''
 }

@@ -26,12 +26,27 @@ const MEND = "give a whole number and a unit (ms, s, m, h, d) such as '30s', or 
 export function parseDuration(value: unknown, field: string): DurationResult {
   const length = typeof value === 'number' ? value : parseText(value)
   if (length === undefined || !Number.isInteger(length) || length <= 0) {
-    return { ok: false, problem: `${field}: ${shown(value)} is not a duration; ${MEND}` }
+    return { ok: false, problem: `${field}: ${shown(value)} is not a duration${flaw(value)}; ${MEND}` }
   }
   if (length > LONGEST_DURATION_MS) {
     return { ok: false, problem: `${field}: ${shown(value)} is longer than 365 days; give at most '365d'` }
   }
   return { ok: true, ms: length }
+}
+
+/** What is wrong with what is not a duration, where that can be said: ` (it has no unit)`; otherwise nothing. */
+export function flaw(value: unknown): string {
+  if (isZero(value)) return ' (it is nothing)'
+  if (typeof value !== 'string') return ''
+  if (/^\d+$/.test(value)) return ' (it has no unit)'
+  if (/^\s|\s$|\d\s/.test(value)) return ' (it has a space)'
+  if (/^\d*[.,]\d+(ms|s|m|h|d)$/.test(value)) return " (a smaller unit makes it whole: '90m' for an hour and a half)"
+  return ''
+}
+
+/** Zero, in any unit or none. */
+export function isZero(value: unknown): boolean {
+  return value === 0 || (typeof value === 'string' && /^0+(ms|s|m|h|d)?$/.test(value))
 }
 
 function parseText(value: unknown): number | undefined {

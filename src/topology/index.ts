@@ -1,4 +1,4 @@
-export { formatDuration, LONGEST_DURATION_MS, parseCanonical, parseDuration } from './duration'
+export { flaw, formatDuration, isZero, LONGEST_DURATION_MS, parseCanonical, parseDuration } from './duration'
 export type { Duration, DurationResult } from './duration'
 export { expandSchedule, exponential, fixed, MOST_ATTEMPTS, MOST_ATTEMPTS_ALLOWED } from './schedule'
 export type { Backoff, Expanded, ExpandedResult, Schedule } from './schedule'

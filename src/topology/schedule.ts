@@ -1,4 +1,4 @@
-import { type Duration, formatDuration, LONGEST_DURATION_MS, parseDuration, shown } from './duration'
+import { type Duration, formatDuration, isZero, LONGEST_DURATION_MS, parseDuration, shown } from './duration'
 
 /** Delays that grow by a factor; made by `exponential` and checked with the rest of the configuration. */
 export interface Backoff {
@@ -70,9 +70,17 @@ function expandList(list: readonly unknown[], field: string, most: number): Expa
   for (const [i, item] of list.slice(0, most).entries()) {
     const result = parseDuration(item, `${field}[${i}]`)
     if (result.ok) delays.push(result.ms)
-    else problems.push(result.problem)
+    else problems.push(isZero(item) ? noWait(item, `${field}[${i}]`) : result.problem)
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, delays, jitter: 0 }
+}
+
+/** Whoever writes it wants to try again at once. */
+function noWait(item: unknown, field: string): string {
+  return (
+    `${field}: ${shown(item)} is no wait; to try again at once, leave it out and set immediate: { tries: 1, delay: 0 },` +
+    " otherwise give at least '1ms'"
+  )
 }
 
 function expandBackoff(backoff: Backoff, field: string, most: number): ExpandedResult {

@@ -5,6 +5,7 @@ import { describe, expect, it, test } from 'vitest'
 import { builtInRules } from '../../src/classify'
 import { FIELDS } from '../../src/config/fields'
 import { parseSize } from '../../src/config/size'
+import type { Health, StopReport } from '../../src/consume'
 import { missingTopic } from '../../src/consume/topic-problems'
 import { FAILURE_REASONS, HEADER, LIMIT, OWN_HEADER_BUDGET, type Field } from '../../src/envelope'
 import { EVENT_TYPES, LOG_LINES, type EventType } from '../../src/observe'
@@ -194,6 +195,25 @@ describe('docs/operations.md', () => {
       .filter(({ role }) => role !== 'main')
       .map((role) => missingTopic(role, around).replace(/^.*make it: /, ''))
     expect(/```sh\n([\s\S]*?)\n```/.exec(page)?.[1]).toBe(commands.join('\n'))
+  })
+
+  /** The block of JSON that is announced as an example of this type. */
+  const exampleOf = (type: string): unknown =>
+    JSON.parse(new RegExp(`<!-- example of: ${type} -->\\n\\n\`\`\`json\\n([\\s\\S]*?)\\n\`\`\``).exec(page)?.[1] ?? '')
+  const keysOf = (objects: readonly object[]): string[] => sorted(objects.flatMap((object) => Object.keys(object)))
+
+  it('shows health() as it is: every member of its types, and no other', () => {
+    const health = exampleOf('Health') as Health
+    const fields = (name: string): string[] => sorted(members('src/consume/health.ts', name).keys())
+    expect(keysOf([health])).toEqual(fields('Health'))
+    expect(keysOf(health.groups)).toEqual(fields('GroupHealth'))
+    expect(keysOf(health.groups.flatMap(({ partitions }) => partitions))).toEqual(fields('PartitionHealth'))
+  })
+
+  it('shows the report of a stop as it is', () => {
+    const report = exampleOf('StopReport') as StopReport
+    expect(keysOf([report])).toEqual(sorted(members('src/consume/lifecycle.ts', 'StopReport').keys()))
+    expect(keysOf(report.abandoned)).toEqual(sorted(members('src/observe/events.ts', 'At').keys()))
   })
 
   it.each([

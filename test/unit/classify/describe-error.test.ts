@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { describeError } from '../../../src/classify'
 import { ofClass, shaped } from './helpers'
 
+const NOTHING = 'it was thrown, or a promise rejected without a reason; throw an Error, which says what has happened'
+
 describe('describeError', () => {
   it.each<[unknown, string, string]>([
-    [undefined, 'undefined', 'undefined'],
-    [null, 'null', 'null'],
+    [undefined, 'undefined', NOTHING.replace('it', 'undefined')],
+    [null, 'null', NOTHING.replace('it', 'null')],
     ['no stock', 'string', 'no stock'],
     [7, 'number', '7'],
     [7n, 'bigint', '7'],

@@ -108,9 +108,23 @@ describe('RetryableError.after', () => {
     expect(after(new RetryableError('x', { cause }))).toBe(7000)
   })
 
-  it.each([NaN, -1, -Infinity, '5' as unknown as number])('is nothing when it is %s', (ms) => {
-    expect(judge(new RetryableError('x', { after: ms }))).not.toHaveProperty('after')
+  it('may be a duration as text, by the grammar of the schedule', () => {
+    expect(after(new RetryableError('x', { after: '10m' }))).toBe(600_000)
+    expect(new RetryableError('x', { after: '10m' }).after).toBe('10m')
   })
+
+  it.each([NaN, -1, -Infinity, '5', '10 minutes', '0s', null as unknown as number])(
+    'is nothing when it is %s: the record is retried all the same, and somebody told',
+    (given) => {
+      const problems: Error[] = []
+      const verdict = judge(new RetryableError('x', { after: given }), { onProblem: (error) => problems.push(error) })
+      expect(verdict).toMatchObject({ kind: 'retry', rule: 'retryable-error' })
+      expect(verdict).not.toHaveProperty('after')
+      const [problem, ...others] = problems.map(({ message }) => message)
+      expect(others).toEqual([])
+      expect(problem).toMatch(/^a RetryableError: after is .*, which is no duration; give ms, or text such as '10m'/)
+    },
+  )
 
   it('is at most a year', () => {
     expect(after(new RetryableError('x', { after: Infinity }))).toBe(365 * DAY)

@@ -89,6 +89,14 @@ describe('rules', () => {
     expect(judge(limited, by(retryOn({ status: 429 }, { after: 0 })))).toMatchObject({ rule: 'user', after: 0 })
   })
 
+  it('may give the wait as text', () => {
+    expect(judge(error, by(retryOn({ status: 423 }, { after: '10m' })))).toMatchObject({ after: 600_000 })
+    expect(judge(error, by({ match: { status: 423 }, verdict: retry('x', { after: '1h' }) }))).toMatchObject({
+      after: 3_600_000,
+    })
+    expect(judge(error, { classify: () => retry('x', { after: '1h' }) })).toMatchObject({ after: 3_600_000 })
+  })
+
   it('keep a long because short', () => {
     const verdict = judge(error, by(retryOn({ status: 423 }, { because: '€'.repeat(10_000) })))
     expect(Buffer.byteLength(verdict.because)).toBeLessThanOrEqual(200)
@@ -160,6 +168,34 @@ describe('user code that fails is contained and reported', () => {
     expect(rejections).toEqual([])
   })
 
+  it('when a `when` answers a promise: it is not taken for a yes, and may reject', async () => {
+    const rejections: unknown[] = []
+    const note = (reason: unknown) => void rejections.push(reason)
+    process.on('unhandledRejection', note)
+    for (const match of [
+      { when: () => Promise.reject(new Error('late')) },
+      { code: /ECONN/, when: async () => true },
+    ]) {
+      const { verdict, problems } = contained(network, [{ match, verdict: 'dead-letter' }])
+      expect(verdict).toMatchObject({ rule: 'network' })
+      expect(problems.map(({ message }) => message)).toEqual(['classify[0] threw; the record is judged without it'])
+      expect(String(problems[0]?.cause)).toContain('when answered a promise; make it a function that is not async')
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', note)
+    expect(rejections).toEqual([])
+  })
+
+  it('when a wait is no duration: the retry stands, without it', () => {
+    for (const after of ['10', 'soon', NaN]) {
+      const { verdict, problems } = contained(network, () => retry('busy', { after }))
+      expect(verdict).toEqual({ kind: 'retry', because: 'busy', known: true, rule: 'user' })
+      expect(problems.map(({ message }) => message)).toEqual([
+        expect.stringMatching(/^classify: after is '?(10|soon|NaN)'?, which is no duration/),
+      ])
+    }
+  })
+
   it('when a verdict has parts that make no sense', () => {
     const answer = { kind: 'retry', because: 7, after: 'soon' }
     expect(contained('x', () => answer).verdict).toEqual({
@@ -194,7 +230,7 @@ describe('classifyProblems', () => {
     const wrong = [
       { match: { statu: 500 }, verdict: 'hold' },
       7,
-      { match: {}, verdict: 'retry', after: '5m' },
+      { match: {}, verdict: 'retry', after: '5 m' },
       { verdict: 'retry' },
     ]
     expect(classifyProblems(wrong)).toEqual([
@@ -202,7 +238,7 @@ describe('classifyProblems', () => {
       "classify[0].verdict is 'hold': use 'retry' or 'dead-letter'",
       'classify[1] is 7: give { match, verdict }, or use retryOn() or deadLetterOn()',
       'classify[2].match is empty and would never apply: name at least one field',
-      "classify[2].after is '5m': give a number of ms, 0 or more",
+      "classify[2].after is '5 m': give a number of ms, 0 or more, or a duration such as '10m'",
       "classify[3].match is undefined: give an object such as { code: 'E_LOCKED' }",
     ])
     expect(classifyProblems('retry')).toEqual(["classify is 'retry': give a list of rules, or a function"])

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { retry } from '../../../src/classify'
 import { resolveOptions } from '../../../src/config'
+import { FIELDS } from '../../../src/config/fields'
+import { foreignNames, insteadOf } from '../../../src/config/foreign-options'
 import { isRetrylineError } from '../../../src/errors'
 import { memoryHooks } from '../../../src/observe'
 import { silentLogger } from '../../../src/ports'
@@ -33,7 +36,11 @@ const withOptions = (options: object): readonly string[] => problemsOf({ ...base
 describe('P13: one clear line for each bad option', () => {
   test.each<[string, object, RegExp]>([
     ['unknown option', { concurency: 4 }, /^concurency: there is no such option; did you mean concurrency\?$/],
-    ['a word of kafkajs', { fromBeginning: true }, /^fromBeginning: .* did you mean startFrom\?$/],
+    [
+      'a word of kafkajs',
+      { fromBeginning: true },
+      /^fromBeginning: there is no such option; startFrom takes 'earliest'/,
+    ],
     ['a stranger', { zebra: 1 }, /^zebra: there is no such option; take it out$/],
     ['kafka is no client', { kafka: { brokers: [] } }, /^kafka: an object with brokers has no \.consumer\(\)/],
     ['kafka null', { kafka: null }, /^kafka: null has no/],
@@ -49,10 +56,13 @@ describe('P13: one clear line for each bad option', () => {
     ['topic is a number', { topic: 4 }, /^topic: 4 is not text/],
     ['topic too long', { topic: 't'.repeat(250) }, /^topic: .* is 250 characters long/],
     ['schedule is text', { schedule: '1m' }, /^schedule: '1m' is not a schedule/],
-    ['schedule without unit', { schedule: ['100'] }, /^schedule\[0\]: '100' is not a duration/],
+    ['schedule without unit', { schedule: ['100'] }, /^schedule\[0\]: '100' is not a duration \(it has no unit\)/],
+    ['schedule with a space', { schedule: ['1 m'] }, /^schedule\[0\]: '1 m' is not a duration \(it has a space\)/],
+    ['schedule in parts', { schedule: ['1.5h'] }, /^schedule\[0\]: '1\.5h' is not .*'90m' for an hour and a half/],
     ['schedule negative', { schedule: ['-5m'] }, /^schedule\[0\]: '-5m'/],
     ['schedule of months', { schedule: ['1m', '1M'] }, /^schedule\[1\]: '1M'/],
-    ['schedule of 0', { schedule: [0] }, /^schedule\[0\]: 0 is not a duration/],
+    ['schedule of 0', { schedule: [0] }, /^schedule\[0\]: 0 is no wait; .*set immediate: \{ tries: 1, delay: 0 \}/],
+    ["schedule of '0s'", { schedule: ['1m', '0s'] }, /^schedule\[1\]: '0s' is no wait/],
     ['schedule of rubbish', { schedule: [{ type: 'exponential' }] }, /^schedule\[0\]: /],
     ['too many attempts', { schedule: Array<string>(10).fill('1m') }, /^schedule: 10 retries .* allowManyAttempts/],
     ['too many, by backoff', { schedule: exponential({ first: '1s', retries: 10 }) }, /^schedule\.retries: 10/],
@@ -62,11 +72,16 @@ describe('P13: one clear line for each bad option', () => {
     ['unknownErrors', { unknownErrors: 'ignore' }, /^unknownErrors: "ignore" .*give 'dead-letter' or 'retry'$/],
     ['ordering', { ordering: 'none' }, /^ordering: "none" .*'partition', 'key' or 'unordered'$/],
     ['concurrency 0', { concurrency: 0 }, /^concurrency: 0 is out of range; give a whole number from 1 to 1000$/],
-    ['concurrency 1.5', { concurrency: 1.5 }, /^concurrency: 1.5 is out of range/],
-    ['concurrency NaN', { concurrency: NaN }, /^concurrency: NaN is out of range/],
-    ['concurrency text', { concurrency: '8' }, /^concurrency: "8" is out of range/],
-    ['concurrency null', { concurrency: null }, /^concurrency: null is out of range/],
-    ['concurrency bigint', { concurrency: 8n }, /^concurrency: 8n is out of range/],
+    [
+      'concurrency 1.5',
+      { concurrency: 1.5 },
+      /^concurrency: 1.5 is no whole number; give a whole number from 1 to 1000$/,
+    ],
+    ['concurrency NaN', { concurrency: NaN }, /^concurrency: NaN is no whole number/],
+    ['concurrency text', { concurrency: '8' }, /^concurrency: "8" is not a number but text; give a whole number/],
+    ['concurrency in words', { concurrency: 'all' }, /^concurrency: "all" is not a number; give/],
+    ['concurrency null', { concurrency: null }, /^concurrency: null is not a number/],
+    ['concurrency bigint', { concurrency: 8n }, /^concurrency: 8n is not a number/],
     ['immediate tries', { immediate: { tries: 6, delay: 10 } }, /^immediate\.tries: 6 is out of range/],
     ['immediate delay', { immediate: { tries: 1, delay: '6s' } }, /^immediate\.delay: "6s" is too long/],
     ['immediate extra', { immediate: { tries: 1, delay: 1, max: 2 } }, /^immediate: an object with .* not understood/],
@@ -80,13 +95,30 @@ describe('P13: one clear line for each bad option', () => {
     [
       'duration without unit',
       { handlerTimeout: '100' },
-      /^handlerTimeout: "100" is not a duration; give .*'10ms' to '1d'/,
+      /^handlerTimeout: "100" is not a duration \(it has no unit\); give .*'10ms' to '1d'/,
     ],
     ['duration too short', { handlerTimeout: 5 }, /^handlerTimeout: 5 is too short/],
     ['duration too long', { shutdownTimeout: '2h' }, /^shutdownTimeout: "2h" is too long/],
-    ['publishTimeout', { publishTimeout: 0 }, /^publishTimeout: 0 is not a duration/],
+    ['publishTimeout', { publishTimeout: 0 }, /^publishTimeout: 0 is too short; give a duration from '1s'/],
+    ['handlerTimeout of nothing', { handlerTimeout: '0s' }, /^handlerTimeout: "0s" is too short; give .*'10ms'/],
     ['commitInterval', { commitInterval: '5ms' }, /^commitInterval: "5ms" is too short/],
     ['deadline', { deadline: '-1h' }, /^deadline: "-1h" is not a duration/],
+    [
+      'deadline before the first retry',
+      { deadline: '59s' },
+      /^deadline: 59s is shorter than the first wait of the schedule \(1m\), .*longer deadline, or a shorter first wait$/,
+    ],
+    ['classify that is async', { classify: async () => 'retry' }, /^classify is async, .*make it a plain function/],
+    [
+      'classify with an async when',
+      { classify: [{ match: { when: async () => true }, verdict: 'retry' }] },
+      /^classify\[0\]\.match\.when is async/,
+    ],
+    [
+      'classify with a wait that is none',
+      { classify: [{ match: { code: 'X' }, verdict: retry('x', { after: '10 min' }) }] },
+      /^classify\[0\]\.verdict\.after is '10 min': give a number of ms, 0 or more, or a duration such as '10m'$/,
+    ],
     ['topicSetup', { topicSetup: 'auto' }, /^topicSetup: "auto"/],
     ['topicNames', { topicNames: { retry: () => 'a' } }, /^topicNames: an object with retry is not a way/],
     ['topicNames that throw', { topicNames: thrower() }, /^topicNames: your function threw/],
@@ -134,6 +166,42 @@ describe('P13: one clear line for each bad option', () => {
     expect(problems[0]).toMatch(line)
     expect(problems[0]).not.toContain('\n')
     expect(problems[0]?.length).toBeLessThan(400)
+  })
+
+  test.each([
+    ['maxRetries', 'schedule'],
+    ['retries', 'schedule'],
+    ['retry', 'schedule'],
+    ['backoff', 'schedule'],
+    ['dlq', 'topicNames'],
+    ['deadLetterTopic', 'topicNames'],
+    ['onError', 'hooks'],
+    ['onRetry', "consumer.on('retried'"],
+    ['topics', 'topic'],
+    ['fromBeginning', 'startFrom'],
+    ['eachMessage', 'handler'],
+    ['partitionsConsumedConcurrently', 'concurrency'],
+    ['autoCommit', 'take it out'],
+    ['brokers', 'kafka: new Kafka('],
+    ['shouldRetry', 'classify'],
+    ['autocreatetopics', "topicSetup: 'create'"],
+    ['ttl', 'deadline'],
+    ['timeout', 'handlerTimeout'],
+  ])('%s, a name of other libraries, is told apart and led to %s', (name, ours) => {
+    const [problem, ...others] = withOptions({ [name]: 1 })
+    expect(others).toEqual([])
+    expect(problem?.startsWith(`${name}: there is no such option; `)).toBe(true)
+    expect(problem).toContain(ours)
+  })
+
+  test('no name of other libraries is one of ours, and each names one of ours or says to take it out', () => {
+    const ours = Object.keys(FIELDS)
+    const foreign = foreignNames()
+    expect(foreign.length).toBeGreaterThan(100)
+    expect(foreign.filter((name) => ours.some((own) => own.toLowerCase() === name))).toEqual([])
+    const pattern = new RegExp(`\\b(${ours.join('|')})\\b|take it out`)
+    expect(foreign.filter((name) => !pattern.test(insteadOf(name) ?? ''))).toEqual([])
+    expect(['toString', '__proto__', 'constructor'].map(insteadOf)).toEqual([undefined, undefined, undefined])
   })
 
   test('derived names are checked as well', () => {
@@ -249,6 +317,25 @@ describe('what comes of good options', () => {
       '5m!',
     ])
     expect(settings.topology.allTopics().map(({ topic }) => topic)).toContain('refunds.billing.retry.10s')
+  })
+
+  test('a number in the schedule that was perhaps meant in seconds is good, and warned of', () => {
+    const warnings = (schedule: unknown): readonly string[] => resolveOptions({ ...base, schedule }).warnings
+    expect(warnings([5, '500ms', 1000, 999])).toEqual([
+      "schedule[0]: 5 is 5 ms; write '5s' if seconds are meant, and '5ms' if not",
+      "schedule[3]: 999 is 999 ms; write '999s' if seconds are meant, and '999ms' if not",
+    ])
+    expect(warnings(exponential({ first: 10, retries: 2 }))).toEqual([expect.stringMatching(/^schedule\.first: 10 is/)])
+    expect(warnings(exponential({ first: '10ms', max: 100, retries: 2 }))).toEqual([
+      expect.stringMatching(/^schedule\.max: 100 is/),
+    ])
+    expect(warnings(['5ms', '1m'])).toEqual([])
+    expect(warnings([])).toEqual([])
+  })
+
+  test('a deadline as long as the first wait lets one retry through', () => {
+    expect(resolveOptions({ ...base, deadline: '1m' }).deadlineMs).toBe(60_000)
+    expect(resolveOptions({ ...base, schedule: [], deadline: '1s' }).deadlineMs).toBe(1000)
   })
 
   test('is frozen, and leaves the options as they were', () => {

@@ -233,9 +233,13 @@ describe('create', () => {
 
   test('the main topic missing: nothing is made', async () => {
     const { admin, made } = cluster({})
-    expect((await verify(admin, 'create')).problems).toEqual([
-      expect.stringMatching(/^orders \(main topic\): does not exist/),
+    const { problems, message } = await verify(admin, 'create')
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^orders \(main topic\): does not exist; mend the name, or make it: kafka-topics\.sh .*--create/,
+      ),
     ])
+    expect(message).toMatch(/\ntopicSetup: 'create' makes .*, never a main topic: a typing error would make one too\.$/)
     expect(made).toEqual([])
   })
 

@@ -27,7 +27,7 @@ describe('parseDuration', () => {
     const result = parseDuration(value, 'schedule[2]')
     expect(result.ok).toBe(false)
     expect(result.ok ? '' : result.problem).toMatch(
-      /^schedule\[2\]: .* is not a duration; give a whole number and a unit/,
+      /^schedule\[2\]: .* is not a duration( \(.+\))?; give a whole number and a unit/,
     )
   })
 
