@@ -30,7 +30,7 @@ const broker = (number: string, kind: string, more: Partial<FieldCase> = {}): Fi
 
 const REPLAY = 'step 5, replay'
 const STORE = 'a later step, the store'
-const OUTAGE = 'a later step, outage mode'
+const OUTAGE = 'step 3, outage mode'
 
 export const CASES: readonly FieldCase[] = [
   // 1. Loss and corruption
@@ -79,11 +79,11 @@ export const CASES: readonly FieldCase[] = [
   fake('R45', 'a recipe that does not cover it'),
   broker('R47', 'long handlers, thrown out of the group'),
   broker('R49', 'a sleep instead of a wait'),
-  fake('R50', 'an undecodable record that grows'),
-  fake('R51', 'a failure at the dead letter topic itself'),
+  fake('R50', 'an undecodable record that grows', { later: REPLAY }),
+  fake('R51', 'a failure at the dead letter topic itself', { later: 'step 5, the monitor' }),
   fake('R54', 'failing records fill every place'),
-  broker('R55', 'a codec that nobody registered'),
-  broker('R56', 'a producer that does not come back'),
+  broker('R55', 'a codec that nobody registered', { notOnFake: 'it compresses nothing' }),
+  broker('R56', 'a producer that does not come back', { notOnFake: 'it has no connections' }),
   // 4. Shutdown and lifecycle
   broker('R58', 'a stop before the start has ended'),
   broker('R59', 'a stop during a crash'),
@@ -101,12 +101,12 @@ export const CASES: readonly FieldCase[] = [
   broker('R74', 'header names that every object has'),
   fake('R75', 'a trace lost or doubled', { later: REPLAY }),
   // 8. Runtime cost
-  broker('R76', 'timers of idle connections'),
+  broker('R76', 'timers of idle connections', { notOnFake: "the timers are kafkajs's own" }),
   // 9. Policy
   fake('R77', 'a dependency down fills the dead letter topic', { waitsFor: OUTAGE }),
   fake('R78', 'an open breaker dead-letters everything', { waitsFor: OUTAGE }),
   fake('R79', 'no limit to dead letters', { waitsFor: OUTAGE }),
   fake('R80', 'lost connections as dead letters'),
-  fake('R82', 'one bad record, the whole batch dead'),
+  fake('R82', 'one bad record, the whole batch dead', { waitsFor: 'step 4, batch handlers' }),
   fake('R83', 'after the last attempt, a person', { later: STORE }),
 ]

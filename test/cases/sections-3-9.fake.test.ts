@@ -11,8 +11,18 @@ import { r60 } from './r60-stop-that-hangs'
 import { r63 } from './r63-one-group-different-topics'
 import { r64 } from './r64-topics-not-there'
 import { r65 } from './r65-main-topic-by-accident'
+import { r68 } from './r68-too-many-consumers'
+import { r69 } from './r69-one-second-that-takes-ten'
+import { r71 } from './r71-waiting-told-as-an-error'
+import { r74 } from './r74-names-of-every-object'
+import { r75 } from './r75-trace-lost-or-doubled'
+import { r80 } from './r80-lost-connections'
+import { r83 } from './r83-then-a-person'
 import { onFake } from './tell'
 
 onFake('3 crash loops and storms', r43, r44, r47, r49, r50, r51, r54)
 onFake('4 shutdown and lifecycle', r58, r59, r60)
-onFake('5 groups and topics', r63, r64, r65)
+onFake('5 groups and topics', r63, r64, r65, r68)
+onFake('6 timing', r69, r71)
+onFake('7 envelope and headers', r74, r75)
+onFake('9 policy', r80, r83)
