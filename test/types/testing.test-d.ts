@@ -53,7 +53,7 @@ describe('the fake is taken where kafkajs is', () => {
 
   it('with all that kafkajs takes', () => {
     type Broken = { createTopics(a: { topics: { topic: string; only: 1 }[] }): Promise<boolean> }
-    expectTypeOf<Refusing<Admin, Broken>>().toEqualTypeOf<"createTopics">()
+    expectTypeOf<Refusing<Admin, Broken>>().toEqualTypeOf<'createTopics'>()
     type Transactions = ReturnType<ReturnType<FakeKafka['producer']>['transaction']>
     expectTypeOf<Refusing<Kafka, FakeKafka>>().toEqualTypeOf<never>()
     expectTypeOf<Refusing<Consumer, ReturnType<FakeKafka['consumer']>>>().toEqualTypeOf<never>()
