@@ -59,6 +59,8 @@ export interface LiveConsumer {
   crash(error: Error): boolean
   /** It has died, and has neither started again nor been stopped by its owner since. */
   crashedBy(): Error | undefined
+  /** What it has subscribed to. */
+  topics(): string[]
   /** Names of the assigners that it offers. */
   readonly assigners: readonly string[]
   /** What it would fetch next of a partition; undefined where that is not known (yet). */
@@ -218,6 +220,7 @@ export function createFakeConsumer(
       return group !== undefined
     },
     crashedBy: () => crashedBy,
+    topics: () => Object.keys(topics),
     assigners: assigners.map(({ name }) => name),
     position: (topic, partition) => group?.position(topic, partition),
     isPaused: (topic, partition) => group?.isPaused(topic, partition) ?? false,

@@ -55,8 +55,8 @@ function checked(wanted: unknown): Omit<Committed, 'offset'> & { offset: bigint 
   if (typeof groupId !== 'string') throw bad('groupId', groupId, 'give the name of a group')
   if (typeof topic !== 'string') throw bad('topic', topic, 'give the name of a topic')
   if (partition !== undefined && !Number.isInteger(partition)) throw bad('partition', partition, 'give a whole number')
-  if (offset !== undefined && !/^\d+$/.test(String(offset)))
-    throw bad('offset', offset, 'give a bigint, such as 3n')
+  const isOffset = ['bigint', 'number', 'string'].includes(typeof offset) && /^\d{1,19}$/.test(`${offset as bigint}`)
+  if (offset !== undefined && !isOffset) throw bad('offset', offset, 'give a bigint, such as 3n')
   if (offset !== undefined && partition === undefined) {
     throw bad('partition', partition, 'an offset is of one partition: say which')
   }

@@ -39,9 +39,11 @@ export function standingsOf(inside: Inside, groupId: string): Standing[] {
     topics: metadata.length === 0 ? [] : decodeMetadata(metadata).topics,
     assigned: decodeAssignment(assignment)?.assignment ?? {},
   }))
-  // Without members: what it has offsets for.
-  const topics = members.length === 0 ? [...committed.keys()] : owners.flatMap(({ topics }) => topics)
-  const crash = consumers.find((one) => one.groupId === groupId && one.crashedBy() !== undefined)?.crashedBy()
+  const dead = consumers.filter((one) => one.groupId === groupId && one.crashedBy() !== undefined)
+  const crash = dead[0]?.crashedBy()
+  const read = members.length > 0 ? owners.flatMap(({ topics }) => topics) : dead.flatMap((one) => one.topics())
+  // Nobody there, and nobody died: what it has offsets for.
+  const topics = read.length > 0 ? read : [...committed.keys()]
   return [...new Set(topics)].flatMap((topic) =>
     (broker.topics.find(topic)?.partitions ?? []).map((log, partition): Standing => {
       const owner = owners.find(({ assigned }) => assigned[topic]?.includes(partition))

@@ -32,7 +32,7 @@ export interface RunReport {
 }
 
 /** So many timers in a row without any change are a circle, such as a consumer that crashes at every start. */
-const CIRCLES = 5_000
+const CIRCLES = 2_000
 /** The most lines of what is stuck. */
 const MOST = 20
 
