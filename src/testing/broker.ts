@@ -150,10 +150,12 @@ export class FakeBroker {
 
   /** Groups whose node is another one than before, or is back, are taken up there from what is on disk. */
   private rehome(before: readonly number[], back: readonly number[] = []): void {
-    this.coordinator.restart((group) => {
-      const node = this.coordinatorOf(group)
-      return this.nodes.isUp(node) && (node !== before[homeOf(group)] || back.includes(node))
-    })
+    const moved = (group: string): boolean => this.coordinatorOf(group) !== before[homeOf(group)]
+    const isBack = (group: string): boolean => back.includes(this.coordinatorOf(group))
+    this.coordinator.restart(
+      (group) => this.nodes.isUp(this.coordinatorOf(group)) && (moved(group) || isBack(group)),
+      moved,
+    )
   }
 
   /** The client cannot reach the broker any more, as a process that has died: its sessions run out. */

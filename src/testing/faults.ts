@@ -30,6 +30,8 @@ export type RequestKind =
   | 'admin'
 
 export interface RequestFilter {
+  /** The node that it goes to. */
+  node?: number
   topic?: string
   partition?: number
   group?: string
@@ -38,6 +40,7 @@ export interface RequestFilter {
 
 export interface RequestAbout {
   readonly kind: RequestKind
+  readonly node?: number
   readonly group?: string
   readonly transactionalId?: string
   readonly topics?: readonly { topic: string; partitions?: readonly number[] }[]
@@ -90,6 +93,7 @@ export const partitionFits = (where: RequestFilter, topic: string, partition: nu
   (where.partition === undefined || where.partition === partition)
 
 function fits(where: RequestFilter, about: RequestAbout): boolean {
+  if (where.node !== undefined && where.node !== about.node) return false
   if (where.group !== undefined && where.group !== about.group) return false
   if (where.transactionalId !== undefined && where.transactionalId !== about.transactionalId) return false
   if (where.topic === undefined && where.partition === undefined) return true

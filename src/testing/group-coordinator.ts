@@ -197,6 +197,8 @@ export class GroupCoordinator {
       group.timer?.cancel()
       for (const member of group.members.values()) {
         member.session?.cancel()
+        // Where the connection has broken, this is not heard any more.
+        for (const waiter of [member.join, member.sync]) waiter?.reject(protocolError('NOT_COORDINATOR_FOR_GROUP'))
         member.join = undefined
         member.sync = undefined
       }
@@ -205,12 +207,13 @@ export class GroupCoordinator {
 
   /**
    * It is back, or another node is in its place: a generation that was complete still stands, one in the making is
-   * forgotten; sessions run anew.
+   * forgotten; sessions run anew. Members of a group that has `moved` hear of it at their next heartbeat.
    */
-  restart(of: (group: string) => boolean): void {
+  restart(of: (group: string) => boolean, moved: (group: string) => boolean): void {
     for (const group of this.groups.values()) {
       if (!this.stopped.has(group.id) || !of(group.id)) continue
       this.stopped.delete(group.id)
+      if (moved(group.id)) for (const member of group.members.values()) member.nudge()
       if (group.state === 'Stable') {
         for (const member of group.members.values()) {
           member.polling = false

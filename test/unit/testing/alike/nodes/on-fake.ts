@@ -8,7 +8,6 @@ export async function onFakeNodes(story: NodesStory): Promise<unknown[]> {
   const prefix = 'fake.'
   const trace: unknown[] = []
   const { clock, broker } = kafka
-  const denials: { stop(): void }[] = []
   await story({
     kafka,
     other: (options = {}) => kafka.client({ retry: RETRY, ...options }),
@@ -20,7 +19,6 @@ export async function onFakeNodes(story: NodesStory): Promise<unknown[]> {
     moveLeader: async (topic, partition, node) => broker.moveLeader(topic, partition, node),
     down: async (node) => broker.down(node),
     up: async (node) => broker.up(node),
-    deny: async (what) => void denials.push(broker.deny(what)),
     now: () => clock.now(),
     pass: (ms) => clock.advance(ms),
     async until(condition) {

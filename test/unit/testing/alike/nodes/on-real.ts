@@ -1,19 +1,12 @@
 import { connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
-import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, Kafka, logLevel, ResourcePatternTypes } from 'kafkajs'
-import type { Admin, ISocketFactory, KafkaConfig } from 'kafkajs'
+import { Kafka, logLevel, type Admin, type ISocketFactory, type KafkaConfig } from 'kafkajs'
 import { unique } from '../../../../helpers/broker-shared'
 import type { Broker } from '../../../../helpers/broker'
 import { plainNodes, RETRY, type NodesStory } from './stage'
 
 const sleep: (ms: number) => Promise<void> = promisify(setTimeout)
 const PRODUCE = 0
-
-/** Everybody may do everything that no rule forbids; brokers talk to each other as anybody. */
-export const AUTHORIZER = {
-  'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-  'allow.everyone.if.no.acl.found': 'true',
-}
 
 export async function onRealNodes(story: NodesStory, broker: Broker): Promise<unknown[]> {
   const ports = broker.brokers.map((address) => Number(address.split(':')[1]))
@@ -31,6 +24,7 @@ export async function onRealNodes(story: NodesStory, broker: Broker): Promise<un
   const kafka = client()
   const prefix = `${unique('alike')}.`
   const trace: unknown[] = []
+  const replicated: string[] = []
   // Patient: it follows the cluster through what the story does to it.
   const admin = client({ retry: { retries: 20, initialRetryTime: 100, maxRetryTime: 500 } }).admin()
   await admin.connect()
@@ -55,6 +49,7 @@ export async function onRealNodes(story: NodesStory, broker: Broker): Promise<un
           replicas: Array.from({ length: replicas }, (_, i) => 1 + ((partition + i) % 3)),
         }))
         const configEntries = Object.entries(config).map(([key, value]) => ({ name: key, value }))
+        if (replicas === 3) replicated.push(prefix + name)
         await admin.createTopics({ topics: [{ topic: prefix + name, replicaAssignment, configEntries }] })
       },
       cutNextPublish: (node) => void toCut.add(ports[node - 1] ?? 0),
@@ -67,31 +62,11 @@ export async function onRealNodes(story: NodesStory, broker: Broker): Promise<un
       async down(node) {
         await broker.stopNode(node)
         await untilTrue(`node ${node} is missed`, async () => {
-          const { brokers: left } = await admin.describeCluster()
-          return left.every(({ nodeId }) => nodeId !== node)
+          const { topics } = await admin.fetchTopicMetadata({ topics: replicated })
+          return topics.every(({ partitions }) => partitions.every(({ isr }) => !isr.includes(node)))
         })
       },
       up: (node) => broker.startNode(node),
-      async deny(what) {
-        const topic = 'topic' in what
-        const operation = {
-          write: AclOperationTypes.WRITE,
-          read: AclOperationTypes.READ,
-          all: AclOperationTypes.ALL,
-        }[topic ? what.to : 'all']
-        const acl = {
-          resourceType: topic ? AclResourceTypes.TOPIC : AclResourceTypes.GROUP,
-          resourceName: topic ? what.topic : what.group,
-          resourcePatternType: ResourcePatternTypes.LITERAL,
-          principal: 'User:ANONYMOUS',
-          host: '*',
-        }
-        const deny = { ...acl, operation, permissionType: AclPermissionTypes.DENY }
-        // With any rule about it, what no rule allows is denied: so all else is allowed by name.
-        const allow = { ...acl, operation: AclOperationTypes.ALL, permissionType: AclPermissionTypes.ALLOW }
-        await admin.createAcls({ acl: [deny, allow] })
-        await sleep(500)
-      },
       now: () => Date.now(),
       pass: (ms) => sleep(ms),
       async until(condition) {
@@ -124,7 +99,8 @@ function cutting(ports: Set<number>): ISocketFactory {
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean
     socket.write = ((...args: unknown[]) => {
       const bytes = args[0]
-      const isProduce = (Buffer.isBuffer(bytes) ? bytes : Buffer.from(String(bytes), 'binary')).readInt16BE(4) === PRODUCE
+      const isProduce =
+        (Buffer.isBuffer(bytes) ? bytes : Buffer.from(String(bytes), 'binary')).readInt16BE(4) === PRODUCE
       if (isProduce && ports.delete(port)) {
         setImmediate(() => socket.emit('end'))
         socket.destroy()

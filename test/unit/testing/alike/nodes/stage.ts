@@ -13,8 +13,6 @@ export interface NodesStage extends Omit<Stage, 'loseAnswers' | 'create' | 'kafk
   /** A node leaves, in good order; resolves when the others say so. */
   down(node: number): Promise<void>
   up(node: number): Promise<void>
-  /** Nobody may write to (or: read) the topic, or use the group; resolves when it holds. */
-  deny(what: { topic: string; to: 'write' | 'read' | 'all' } | { group: string }): Promise<void>
 }
 
 export interface CreateOptions {

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startBroker, type Broker } from '../../../../helpers/broker'
+import { describeWithOwnBrokers } from '../../../../helpers/broker-shared'
+import { onRealNodes } from './on-real'
+import { record, recorded, type Traces } from './recorded'
+import { nodesStories } from './stories'
+
+const recording = process.env.RECORD === '1'
+
+describeWithOwnBrokers('kafkajs on three real nodes does what was recorded', () => {
+  const traces: Traces = {}
+  let broker: Broker
+
+  beforeAll(async () => {
+    broker = await startBroker({ nodes: 3 })
+  })
+
+  it.each(Object.entries(nodesStories))('%s', async (name, story) => {
+    const trace = await onRealNodes(story, broker)
+    traces[name] = trace
+    if (!recording) expect(trace).toEqual(recorded()[name])
+  })
+
+  afterAll(async () => {
+    await broker.stop()
+    if (recording) record(traces)
+  })
+})
