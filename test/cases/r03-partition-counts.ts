@@ -12,7 +12,7 @@ import type { Given } from '../contract/promises'
 export function r03(given: Given): void {
   it('R03 P1: main 6, retry 3, dead letter 1 partition: nothing vanishes', async () => {
     const scene = await given.scene({ partitions: 6, retryPartitions: 3, deadPartitions: 1 })
-    await scene.join(() => {
+    const { hooks } = await scene.join(() => {
       throw new RetryableError('the shop is closed')
     })
     for (let partition = 0; partition < 6; partition++) {
@@ -27,5 +27,7 @@ export function r03(given: Given): void {
       expected,
     )
     expect((await scene.dead()).map(({ value }) => String(value)).sort()).toEqual(expected)
+    // None of them was sent astray first.
+    expect(hooks.counts.publishFailed).toBe(0)
   })
 }

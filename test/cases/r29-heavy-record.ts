@@ -30,6 +30,25 @@ export function r29(given: Given): void {
     },
   )
 
+  it('R29 P5: a slow record with more behind it than memory holds, and other partitions', async () => {
+    const scene = await given.scene({ partitions: 4 })
+    const slow = scene.gate()
+    const { hooks } = await scene.join(({ value }) => value === 'slow' && slow.wait(), { maxBufferedRecords: 40 })
+    await scene.produce(['slow', ...Array.from({ length: 50 }, () => 'behind')])
+    await given.stage().until(() => hooks.events('lane').some(({ full }) => full), 'its lane is full')
+    await scene.produce(Array.from({ length: 50 }, () => 'more'))
+    const before = given.stage().now()
+    for (let round = 0; round < 5; round++) {
+      for (const partition of [1, 2, 3]) await scene.produce(['now'], partition)
+      await scene.untilCalls(3 * (round + 1), ({ value }) => value === 'now')
+    }
+    if (given.stage().kind === 'fake') expect(given.stage().now() - before).toBeLessThanOrEqual(1_000)
+    expect(slow.isOpen).toBe(false)
+    slow.open()
+    await scene.untilDone()
+    expect(scene.calls).toHaveLength(116)
+  })
+
   it('R29 P5: a slow retry, and the main topic and other partitions of its tier', async () => {
     const scene = await given.scene({ partitions: 2 })
     const slow = scene.gate()

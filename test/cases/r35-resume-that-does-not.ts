@@ -12,13 +12,20 @@ export function r35(given: Given): void {
   it('R35 P11: pause() and resume() a hundred times, topic by topic and all at once: flow returns each time', async () => {
     const scene = await given.scene({ partitions: 2 })
     const { consumer } = await scene.join()
+    const held = (): number =>
+      consumer.health().groups[0]?.partitions.reduce((sum, partition) => sum + partition.held, 0) ?? 0
     for (let round = 0; round < 100; round++) {
       const target = round % 3 === 0 ? undefined : { topic: scene.topic }
       consumer.pause(target)
       await scene.produce([`r${round}`], round % 2)
-      if (round % 10 === 0) expect(consumer.health().status).toBe('paused')
+      if (round % 10 === 0) {
+        expect(consumer.health().status).toBe('paused')
+        await given.stage().until(() => held() > 0, 'what came is held')
+        expect(scene.calls).toHaveLength(round)
+      }
       consumer.resume(round % 3 === 1 ? undefined : target)
-      if (round % 10 === 0) await scene.untilCalls(round + 1)
+      // Before a round that looks at what is held, all that came before must be done.
+      if (round % 10 === 0 || round % 10 === 9) await scene.untilCalls(round + 1)
     }
     await scene.untilDone()
     expect(scene.calls).toHaveLength(100)

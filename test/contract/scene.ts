@@ -108,6 +108,8 @@ export class Scene {
       commitInterval: '20ms',
       heartbeatInterval: '200ms',
       sessionTimeout: '10s',
+      // A handler that a test holds is held: on the fake its time-out would soon be over, and free its place.
+      handlerTimeout: '1h',
       shutdownTimeout: '10s',
       sameGroupInProcess: 'allow',
       logger: SILENT,
