@@ -89,7 +89,7 @@ export function watchAttempt(kafka: FakeKafka, clock: InnerClock, pause: () => v
       const common = {
         calls,
         ...(thrown === undefined ? {} : { thrown: thrown.error }),
-        timedOut: ended?.outcome === 'timeout',
+        timedOut: abandoned || ended?.outcome === 'timeout',
         abandoned,
         problems,
       }

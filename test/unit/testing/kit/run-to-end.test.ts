@@ -250,7 +250,9 @@ describe('runToEnd never hangs, and names what is stuck', () => {
     const consumer = await resilient(kafka, () => Promise.reject(down))
     produce(kafka, 1)
     kafka.clock.after(30_000, () => void consumer.stop())
-    await expect(runToEnd(kafka)).rejects.toThrow(/orders\.retry\.1m\/\d@0 of billing\.retry\.1m: the group has no member/)
+    await expect(runToEnd(kafka)).rejects.toThrow(
+      /orders\.retry\.1m\/\d@0 of billing\.retry\.1m: the group has no member/,
+    )
   })
 
   it('a limit that comes before the end', async () => {
