@@ -69,6 +69,8 @@ export class GroupCoordinator {
   ): Buffer | Promise<Buffer> {
     const { group, member } = this.memberOf(groupId, memberId, generation)
     if (group.state === 'PreparingRebalance') throw protocolError('REBALANCE_IN_PROGRESS')
+    member.synced = true
+    if ([...group.members.values()].every(({ synced }) => synced)) group.timer?.cancel()
     if (group.state === 'Stable') return member.assignment
     return new Promise((resolve, reject) => {
       member.sync = { resolve, reject }
@@ -265,6 +267,7 @@ export class GroupCoordinator {
       assignment: NOTHING,
       join: undefined,
       sync: undefined,
+      synced: false,
       session: undefined,
       polling: false,
     }
@@ -283,8 +286,7 @@ export class GroupCoordinator {
       }
       group.state = 'PreparingRebalance'
       group.timer?.cancel()
-      const patience = Math.max(...[...group.members.values()].map((member) => member.rebalanceTimeout))
-      group.timer = this.clock.detached(() => this.clock.after(patience, () => this.complete(group)))
+      group.timer = this.clock.detached(() => this.clock.after(patienceOf(group), () => this.complete(group)))
       // Consumers that start together join together: a real broker waits 3 s for that, here it is one macrotask.
       if (first) {
         this.clock.soon(() => this.completeIfAllJoined(group))
@@ -322,9 +324,20 @@ export class GroupCoordinator {
     for (const member of group.members.values()) {
       const join = member.join
       member.join = undefined
+      member.synced = false
       member.assignment = NOTHING
       this.runSession(member, group)
       join?.resolve(this.answerTo(group, member))
+    }
+    group.timer = this.clock.detached(() => this.clock.after(patienceOf(group), () => this.dropUnsynced(group)))
+  }
+
+  /** A member that has joined and never syncs would hold up its group for ever; its heartbeats are answered all the while. */
+  private dropUnsynced(group: Group): void {
+    for (const member of [...group.members.values()]) {
+      if (member.synced) continue
+      this.remove(group, member)
+      member.nudge()
     }
   }
 
@@ -371,3 +384,6 @@ export class GroupCoordinator {
     member.session = this.clock.detached(() => this.clock.after(member.sessionTimeout, expire))
   }
 }
+
+const patienceOf = (group: Group): number =>
+  Math.max(...[...group.members.values()].map(({ rebalanceTimeout }) => rebalanceTimeout))

@@ -60,6 +60,8 @@ export interface Member {
   nudge: () => void
   join: Waiter<JoinAnswer> | undefined
   sync: Waiter<Buffer> | undefined
+  /** Its sync of the present generation has come. */
+  synced: boolean
   session: Timer | undefined
   polling: boolean
 }

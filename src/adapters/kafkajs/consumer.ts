@@ -5,7 +5,8 @@
  *   - `starting`, and `crashed`, end when run() has resolved AND a GROUP_JOIN came: before, a commit is not sent.
  *   - `crashed`: we connect and run again, with a growing delay. kafkajs's own restart is switched off: its timer is set
  *     after the last moment at which a disconnect could clear it. No payload of before may be used for a commit.
- *   - a request that times out while running counts as a crash, and another client takes over: see replaceClient.
+ *   - a request that times out while running counts as a crash, and another client takes over: see replaceClient. So does a
+ *     member that the broker has forgotten and that does not join again: see forgotten.
  *   - `stopped`: no restart. A disconnect waits for the run() that is under way, however long that takes: before the join
  *     has ended kafkajs takes a disconnect for done, lets go of its runner, and joins afterwards, out of everybody's reach.
  *
@@ -24,11 +25,15 @@ import type {
   TopicPartition,
 } from '../../ports'
 import { createAssigners, type LookUp } from './assigner'
-import { asCrash } from './errors'
+import { asCrash, errorType } from './errors'
 import type { ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
 
 /** kafkajs's own retries of a fetch, a join or a metadata look-up; short enough that a broker's return is seen soon. */
 const RETRY = { initialRetryTime: 300, maxRetryTime: 5_000, retries: 8 }
+/** So many heartbeats a member that the broker does not know any more may take to find out and to join again. */
+const MISSED_BEATS = 3
+const NO_ANSWER = 'the broker has not answered a request; a new connection is made'
+const FORGOTTEN = 'the group has dropped this member, which has not joined again; a new connection is made'
 /**
  * First and longest delay of a restart of ours. The count begins anew only where the consumer has lived as long as the
  * longest: what crashes it at its first fetch (a batch that cannot be read) does so after every join, and each join and
@@ -59,6 +64,8 @@ export function createKafkajsConsumer(
   let restartTimer: Timer | undefined
   let running: Promise<void> | undefined
   let stopping: Promise<void> | undefined
+  /** Since when the broker refuses commits because it does not know this member, monotonic, ms. */
+  let unknownSince: number | undefined
   const joined = signal<void>()
 
   /** Clients that were given up, on their way out. */
@@ -117,6 +124,7 @@ export function createKafkajsConsumer(
         if (state === 'stopped') return
         if (state === 'crashed') contain('restarted', () => listener.restarted())
         member = true
+        unknownSince = undefined
         upWhereReady()
         joined.resolve()
         owned = new Map(Object.entries(payload.memberAssignment))
@@ -139,7 +147,7 @@ export function createKafkajsConsumer(
       if (client === consumer && member) contain('fetch', () => listener.fetched())
     })
     client.on('consumer.network.request_timeout', () => {
-      if (client === consumer && state === 'running') contain('request timeout', replaceClient)
+      if (client === consumer && state === 'running') contain('request timeout', () => replaceClient(NO_ANSWER))
     })
     client.on('consumer.end_batch_process', ({ payload }) => {
       if (payload.batchSize !== 0 || client !== consumer) return
@@ -174,20 +182,31 @@ export function createKafkajsConsumer(
    * real broker: connections that stood, and no fetch answered). Such a client cannot even be stopped in good time, so
    * another takes its place while it ends.
    */
-  function replaceClient(): void {
+  function replaceClient(why: string): void {
     const old = consumer
     state = 'crashed'
     payloadCommit = undefined
     member = false
+    unknownSince = undefined
     consumer = makeClient()
     const gone = quietDisconnect(old).finally(() => retired.delete(gone))
     retired.add(gone)
     restartLater()
-    const error = new RetrylineError(
-      'RETRYLINE_CONNECT',
-      'the broker has not answered a request; a new connection is made',
-    )
-    listener.crashed(error, true)
+    listener.crashed(new RetrylineError('RETRYLINE_CONNECT', why), true)
+  }
+
+  /**
+   * A member whose session has run out joins again at its next heartbeat. Where that one join fails with its connection,
+   * kafkajs forgets its member id, goes on fetching, and never heartbeats again: it would handle every record beside the
+   * new owner, and commit nothing, for ever. A join under way is no reason to wait: on the coordinator's one connection a
+   * commit is not answered before it.
+   */
+  function forgotten(error: unknown): void {
+    if (errorType(error) !== 'UNKNOWN_MEMBER_ID') return
+    const now = clock.monotonic()
+    unknownSince ??= now
+    if (state === 'running' && now - unknownSince >= MISSED_BEATS * options.heartbeatIntervalMs)
+      replaceClient(FORGOTTEN)
   }
 
   function restartLater(): void {
@@ -283,9 +302,14 @@ export function createKafkajsConsumer(
     resume: ({ topic, partition }) => ifRunning(() => consumer.resume([{ topic, partitions: [partition] }])),
     async commit(entries) {
       const before = commitEvents
-      // The call itself must stay synchronous: the offsets belong to the generation that is current now.
-      if (payloadCommit) await payloadCommit(byTopic(entries))
-      else await consumer.commitOffsets(entries.map(toCommit))
+      try {
+        // The call itself must stay synchronous: the offsets belong to the generation that is current now.
+        if (payloadCommit) await payloadCommit(byTopic(entries))
+        else await consumer.commitOffsets(entries.map(toCommit))
+      } catch (error) {
+        contain('a refused commit', () => forgotten(error))
+        throw error
+      }
       if (commitEvents === before) throw new RetrylineError('RETRYLINE_STATE', 'kafkajs did not send the commit')
     },
   }

@@ -585,3 +585,43 @@ describe('a request that is never answered: the connection may be poisoned', () 
     expect(kafka.consumers).toHaveLength(1)
   })
 })
+
+describe('a member that the broker has forgotten', () => {
+  const unknown = (): Promise<never> =>
+    Promise.reject(
+      Object.assign(new Error('The coordinator is not aware of this member'), { type: 'UNKNOWN_MEMBER_ID' }),
+    )
+
+  async function refused() {
+    const set = setUp()
+    await set.running()
+    await set.stub.batch({}, { commitOffsetsIfNecessary: unknown })
+    await expect(set.consumer.commit(ENTRIES)).rejects.toThrow('not aware')
+    return set
+  }
+
+  test('and that does not join again within three heartbeats: another client takes over', async () => {
+    const { clock, consumer, heard, kafka } = await refused()
+    await clock.advance(8_999)
+    await expect(consumer.commit(ENTRIES)).rejects.toThrow('not aware')
+    expect(kafka.consumers).toHaveLength(1)
+    await clock.advance(1)
+    await expect(consumer.commit(ENTRIES)).rejects.toThrow('not aware')
+    expect(heard.at(-1)).toMatch(/^crashed the group has dropped this member.* true$/)
+    expect(kafka.consumers).toHaveLength(2)
+    await clock.advance(500)
+    kafka.consumers[1]!.join({ orders: [0] }, 'm-new')
+    await clock.settle()
+    expect(heard.at(-1)).toBe('assigned m-new orders/0')
+  })
+
+  test('and that joins again, as kafkajs does at its next heartbeat, goes on', async () => {
+    const { clock, consumer, kafka, stub } = await refused()
+    await clock.advance(3_000)
+    stub.join({ orders: [0] }, 'm-again')
+    await clock.advance(6_000)
+    await stub.batch({}, { commitOffsetsIfNecessary: unknown })
+    await expect(consumer.commit(ENTRIES)).rejects.toThrow('not aware')
+    expect(kafka.consumers).toHaveLength(1)
+  })
+})
