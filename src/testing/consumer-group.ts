@@ -211,6 +211,8 @@ export class ConsumerGroup {
 
   resolveOffset(topic: string, partition: number, offset: unknown): void {
     this.manager.resolveOffset(topic, partition, offset)
+    // From outside a handler: the poll that stands was sent with another position, and kafkajs's ends soon.
+    if (this.sleepers.size > 0) this.nudgePoll()
   }
 
   async commitOffsets(offsets?: { topics?: TopicOffsets[] }): Promise<void> {
