@@ -20,7 +20,7 @@ export class Batch implements FakeBatch {
     this.highWatermark = String(end)
     this.messages = withoutAborted(raw, aborted)
       .filter((record) => !record.control)
-      .map(toMessage)
+      .map(withContexts())
   }
 
   isEmpty(): boolean {
@@ -53,8 +53,19 @@ export class Batch implements FakeBatch {
   }
 }
 
-function toMessage(record: StoredRecord): FakeMessage {
-  const { offset, timestamp, key, value, headers, batch } = record
+/** Messages that were written together share what is told of their batch, as in kafkajs. */
+function withContexts(): (record: StoredRecord) => FakeMessage {
+  let batch: StoredRecord['batch'] | undefined
+  let context = {}
+  return (record) => {
+    if (record.batch !== batch) context = { ...record.batch.context }
+    batch = record.batch
+    return toMessage(record, context)
+  }
+}
+
+function toMessage(record: StoredRecord, batchContext: object): FakeMessage {
+  const { offset, timestamp, key, value, headers } = record
   return {
     magicByte: 2,
     attributes: 0,
@@ -64,6 +75,6 @@ function toMessage(record: StoredRecord): FakeMessage {
     value: copy(value),
     headers: decodeHeaders(headers),
     isControlRecord: record.control,
-    batchContext: { ...batch.context },
+    batchContext,
   } as unknown as FakeMessage
 }

@@ -56,7 +56,8 @@ function store(broker: FakeBroker, { node, acks, transactionalId }: ProduceReque
   if (known !== undefined) return answer(batch, log, known.base, known.timestamp)
   const stamp = topics.setting(found, 'message.timestamp.type') === 'LogAppendTime' ? clock.now() : undefined
   const stamped = stamp === undefined ? records : records.map((record) => ({ ...record, timestamp: stamp }))
-  return answer(batch, log, log.append(stamped, by), stamp ?? -1)
+  const sentAt = stamp === undefined ? undefined : Math.min(...records.map(({ timestamp }) => timestamp))
+  return answer(batch, log, log.append(stamped, by, sentAt), stamp ?? -1)
 }
 
 /** What a broker wants of any batch. */

@@ -24,7 +24,15 @@ export async function onReal(story: Story, brokers: string[]): Promise<unknown[]
       const admin = kafka.admin()
       await admin.connect()
       const configEntries = Object.entries(config).map(([key, value]) => ({ name: key, value }))
-      await admin.createTopics({ topics: [{ topic: prefix + name, numPartitions, configEntries }] })
+      const topic = prefix + name
+      await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: false })
+      // kafkajs's own wait gives up where a busy broker has not heard of the topic after 100 ms.
+      const isThere = () =>
+        admin.fetchTopicMetadata({ topics: [topic] }).then(
+          () => true,
+          () => false,
+        )
+      while (!(await isThere())) await sleep(50)
       await admin.disconnect()
     },
     loseAnswers: (kind, times = 1) => void (losing[kind] = (losing[kind] ?? 0) + times),

@@ -51,10 +51,11 @@ function batchOf(message: unknown): string {
   const { batchContext: batch } = message as { batchContext: Record<string, unknown> }
   const { magicByte, timestampType, isControlBatch, firstTimestamp, maxTimestamp, partitionLeaderEpoch, ...rest } =
     batch
-  const usual = [magicByte, timestampType, isControlBatch, typeof partitionLeaderEpoch].join() === '2,0,false,number'
+  const usual = [magicByte, isControlBatch, typeof partitionLeaderEpoch].join() === '2,false,number'
   const producer = rest.producerId === '-1' ? 'none' : typeof rest.producerId
+  const timed = timestampType === 0 ? 'by the sender' : timestampType
   const times = firstTimestamp === maxTimestamp ? 'one time' : 'times'
-  return JSON.stringify({ ...rest, producerId: producer, times, usual }).replaceAll('"', '')
+  return JSON.stringify({ ...rest, producerId: producer, times, timed, usual }).replaceAll('"', '')
 }
 
 export const producerStories: Record<string, Story> = {
@@ -87,7 +88,10 @@ export const producerStories: Record<string, Story> = {
     const plain = stage.kafka.producer()
     await plain.connect()
     stage.note(plain.isIdempotent(), await send(stage, plain, [{ value: 'plain', timestamp: '5' }, { value: 'new' }]))
+    await stage.create('timed', 1, { 'message.timestamp.type': 'LogAppendTime' })
+    stage.note(await send(stage, plain, [{ value: 'timed', timestamp: '5' }], stage.topic('timed')))
     await plain.disconnect()
+    stage.note(await found(stage, 1, stage.topic('timed')))
     const all = await found(stage, 9)
     stage.note(all.sort())
     stage.note(await found(stage, 1, small))
