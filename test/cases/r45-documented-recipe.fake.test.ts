@@ -10,11 +10,17 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import ts from 'typescript'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import * as library from '../../src'
 import * as testing from '../../src/testing'
 
 const { NonRetryableError, RetryableError } = library
+
+/** What the recipe writes is told by the test where it matters. */
+const muted = (['stdout', 'stderr'] as const).map((name) => vi.spyOn(process[name], 'write').mockReturnValue(true))
+afterAll(() => {
+  for (const each of muted) each.mockRestore()
+})
 
 /** Nest's exceptions by shape: what they carry is what the classifier sees. */
 class HttpException extends Error {

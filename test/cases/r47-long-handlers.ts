@@ -5,7 +5,8 @@
  * When a third member joins meanwhile.
  * Then it has joined before any of those handlers has ended, nobody was thrown out (the member ids stay), a record of a
  * partition that moved is handled twice at most, one that had not started starts only where its partition is now, and
- * everything is committed.
+ * everything is committed. So it is with handlers that are short and many: nothing starts between the news of a rebalance
+ * and its end, so that no more than what was in flight comes twice.
  */
 import { expect, it } from 'vitest'
 import type { Given } from '../contract/promises'
@@ -51,6 +52,28 @@ export function r47(given: Given): void {
     }
     expect(moved.length).toBeGreaterThan(0)
     for (const { hooks } of scene.members) expect(hooks.counts.crashed + hooks.counts.abandoned).toBe(0)
+    scene.expectNoStepBack()
+  })
+
+  it('R47 P7: nothing starts between the news of a rebalance and its end', async () => {
+    const stage = given.stage()
+    const scene = await given.scene({ partitions: 4, schedule: [] })
+    // The first to hear of it waits so long for the second: time enough to start many.
+    const options = { heartbeatInterval: 700 }
+    const act = () => stage.takes(20)
+    const first = await scene.join(act, options)
+    const second = await scene.join(act, options)
+    await scene.untilShared([first, second], 4)
+    const values = Array.from({ length: 150 }, (_, n) => `r${n}`)
+    for (const partition of [0, 1, 2, 3]) await scene.produce(values, partition)
+    await scene.untilCalls(40)
+    await scene.join(act, options)
+    await scene.untilDone()
+    for (const partition of [0, 1, 2, 3]) {
+      const seen = scene.calls.filter((call) => call.partition === partition).map(({ value }) => value)
+      expect(new Set(seen).size).toBe(values.length)
+      expect(seen.length, `calls of partition ${partition}`).toBeLessThanOrEqual(values.length + 1)
+    }
     scene.expectNoStepBack()
   })
 }

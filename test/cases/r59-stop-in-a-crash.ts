@@ -8,6 +8,7 @@
  */
 import { expect, it } from 'vitest'
 import type { StopReport } from '../../src'
+import { faultyClient } from '../contract/faulty-client'
 import { crashing, lastingFault, passingFault } from '../contract/p12-crashing'
 import type { Given } from '../contract/promises'
 import { expectGone, expectRestHandled } from './stopped'
@@ -27,8 +28,10 @@ export function r59(given: Given): void {
 
   it.each(CASES)('R59 P9: $moment of a crash that kafkajs $name', async ({ fault, moment }) => {
     const scene = await given.scene({ schedule: ['200ms'] })
-    const { client, crashNext } = crashing(given.stage().client())
-    const { consumer, hooks, faults } = scene.member(undefined, { kafka: client })
+    const witness = faultyClient(given.stage().client())
+    const { client, crashNext } = crashing(witness)
+    const { trace } = witness.faults
+    const { consumer, hooks } = scene.member(undefined, { kafka: client })
     await during(consumer.start())
     let stopping: Promise<StopReport> | undefined
     const stop = (): void => void (stopping ??= consumer.stop())
@@ -43,13 +46,13 @@ export function r59(given: Given): void {
     } else await given.stage().until(() => stopping !== undefined, 'the moment')
     expect(await during(stopping!)).toEqual({ abandoned: [], finished: true })
     const { crashed } = hooks.counts
-    const requests = faults.trace.length
+    const requests = trace.length
     expect(consumer.health().status).toBe('stopped')
     await expectGone(scene)
     // Past the time of any restart that may have been on its way.
     await during(given.stage().takes(700))
     await expectRestHandled(scene, 0, 0, RECORDS)
     expect(hooks.counts.crashed).toBe(crashed)
-    expect(faults.trace.slice(requests).map(({ name }) => name)).toEqual([])
+    expect(trace.slice(requests).map(({ name }) => name)).toEqual([])
   })
 }

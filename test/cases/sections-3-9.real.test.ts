@@ -1,8 +1,6 @@
 import { r43 } from './r43-dead-after-an-error'
 import { r47 } from './r47-long-handlers'
 import { r49 } from './r49-sleep-instead-of-wait'
-import { r50 } from './r50-undecodable-grows'
-import { r51 } from './r51-failure-at-the-dlq'
 import { r55 } from './r55-unknown-codec'
 import { r58 } from './r58-stop-before-started'
 import { r59 } from './r59-stop-in-a-crash'
@@ -14,11 +12,10 @@ import { r68 } from './r68-too-many-consumers'
 import { r69 } from './r69-one-second-that-takes-ten'
 import { r71 } from './r71-waiting-told-as-an-error'
 import { r74 } from './r74-names-of-every-object'
-import { r75 } from './r75-trace-lost-or-doubled'
 import { onReal } from './tell'
 
-onReal('3 crash loops and storms', r43, r47, r49, r50, r51, r55)
+onReal('3 crash loops and storms', r43, r47, r49, r55)
 onReal('4 shutdown and lifecycle', r58, r59, r60)
 onReal('5 groups and topics', r63, r64, r65, r68)
 onReal('6 timing', r69, r71)
-onReal('7 envelope and headers', r74, r75)
+onReal('7 envelope and headers', r74)
