@@ -59,7 +59,7 @@ type EventKey = keyof Consumer['events']
 const QUIET: EventKey[] = ['HEARTBEAT', 'FETCH', 'FETCH_START', 'REQUEST', 'REQUEST_TIMEOUT', 'REQUEST_QUEUE_SIZE']
 
 /** Notes the events of a consumer, but for those whose number depends on time. */
-export function noteEvents(stage: Stage, consumer: Consumer, prefix = '', skip: EventKey[] = []): void {
+export function noteEvents(stage: Pick<Stage, 'note'>, consumer: Consumer, prefix = '', skip: EventKey[] = []): void {
   for (const [key, name] of Object.entries(consumer.events) as [EventKey, string][]) {
     if (QUIET.includes(key) || skip.includes(key)) continue
     consumer.on(name as Consumer['events']['CONNECT'], (event) => {

@@ -68,7 +68,7 @@ export const offset = (stage: Stage, at: string, metadata?: string) => ({
 export async function read(stage: Stage, name: string, config: Partial<ConsumerConfig> = {}, runConfig: object = {}) {
   const consumer = consumerOf(stage, { groupId: stage.group(name), ...config })
   const seen: unknown[] = []
-  const own = { ...stage, note: (...what: unknown[]) => void seen.push(what) }
+  const own = { note: (...what: unknown[]) => void seen.push(what) }
   noteEvents(own, consumer, '', ['CONNECT', 'GROUP_JOIN', 'STOP', 'DISCONNECT', 'REBALANCING'])
   let ended = 0
   consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => void (ended = Number(payload.lastOffset) + 1))
