@@ -76,6 +76,9 @@ export const connectionRefused = (node = FIRST): KafkaJSConnectionError =>
 
 /** Partitions of the topic in which Kafka keeps what groups commit; each group belongs to one of them. */
 const HOMES = 50
+/** When a broker first looks for what it may throw away, and how often (`log.retention.check.interval.ms`), in ms. */
+const FIRST_LOOK = 30_000
+const CLEAN_EVERY = 300_000
 
 export class FakeBroker {
   readonly topics: TopicStore
@@ -94,9 +97,12 @@ export class FakeBroker {
   constructor(
     readonly clock: InnerClock,
     brokers = 1,
+    cleanEvery = CLEAN_EVERY,
   ) {
     this.nodes = new Nodes(brokers)
-    this.topics = new TopicStore(this.nodes)
+    // Kafka's first look comes soon after its start, the others in their turn.
+    const looks = { first: clock.now() + Math.min(FIRST_LOOK, cleanEvery), every: cleanEvery }
+    this.topics = new TopicStore(this.nodes, () => clock.now(), looks)
     this.homes = Array.from({ length: HOMES }, (_, i) => this.nodes.place(FIRST + (i % brokers), brokers))
     this.coordinator = new GroupCoordinator(clock, this.topics)
     this.faults = new Faults((kind) => {

@@ -15,6 +15,7 @@ import { withInside } from './inside'
 import type { PartitionLog } from './log'
 import { silentKafkaLogger } from './logger'
 import { createDefaultPartitioner } from './partitioner'
+import { toMs, type Duration } from './duration'
 import type { RetryOptions } from './retrier'
 import type { TopicOptions } from './topics'
 import type { FakeConsumerConfig, FakeLogger, FakeProducerConfig } from './types'
@@ -29,8 +30,13 @@ export interface FakeKafkaOptions {
   clientId?: string
   /** The client's retry settings, as `new Kafka({ retry })` has them. */
   retry?: RetryOptions
-  /** How many brokers the cluster says it has: what a replication factor is measured against. 1 by default. */
+  /** How many nodes the cluster has. Leaders are dealt out over them, and a topic has a replica on each. 1 by default. */
   brokers?: number
+  /**
+   * How often the broker looks for what retention and compaction throw away: 5 minutes by default, as Kafka's
+   * `log.retention.check.interval.ms` (a number is ms).
+   */
+  cleanEvery?: Duration
   /**
    * Let polls take the time that kafkajs's take: `maxWaitTimeInMs` for an idle one, which a resume does not end.
    * Moving the clock far is then slow.
@@ -104,14 +110,18 @@ export interface FakeKafka extends FakeClient {
 
 /** For JavaScript: what the types would have said. */
 function checkOptions(options: FakeKafkaOptions): void {
-  const known = ['topics', 'startAt', 'stallAfter', 'clientId', 'retry', 'brokers', 'slowPolls']
+  const known = ['topics', 'startAt', 'stallAfter', 'clientId', 'retry', 'brokers', 'cleanEvery', 'slowPolls']
   const stranger = Object.keys(options).find((name) => !known.includes(name))
   const problem =
     stranger !== undefined
       ? `there is no option '${stranger}'; there are: ${known.join(', ')}`
       : Array.isArray(options.topics) || (options.topics !== undefined && typeof options.topics !== 'object')
         ? 'topics is not understood; give { orders: 3 }, the partitions of each topic'
-        : undefined
+        : options.brokers !== undefined && !(Number.isInteger(options.brokers) && options.brokers >= 1)
+          ? `brokers: ${String(options.brokers)} is not a number of nodes; give 1 or more`
+          : options.cleanEvery !== undefined && !(toMs(options.cleanEvery) > 0)
+            ? 'cleanEvery: give more than 0 ms'
+            : undefined
   if (problem !== undefined) throw new RetrylineError('RETRYLINE_TESTING', `createFakeKafka(): ${problem}`)
 }
 
@@ -123,7 +133,11 @@ export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
 /** A fake broker on a clock that others may use too; with chance that comes from a seed, under `explore`. */
 export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, random?: Random): FakeKafka {
   const contexts = new WeakMap<object, ClientContext>()
-  const broker = new FakeBroker(clock, options.brokers)
+  const broker = new FakeBroker(
+    clock,
+    options.brokers,
+    options.cleanEvery === undefined ? undefined : toMs(options.cleanEvery),
+  )
   const consumers: LiveConsumer[] = []
   const place = createDefaultPartitioner()
   for (const [name, spec] of Object.entries(options.topics ?? {})) {
@@ -190,7 +204,8 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, 
 
     produce(topic, record) {
       const checked = checkRecord('kafka.produce()', record, false)
-      const { partitions } = broker.topics.mustFind(topic, checked.partition)
+      const found = broker.topics.mustFind(topic, checked.partition)
+      const { partitions } = found
       const { key, value, headers, timestamp = clock.now() } = checked
       const partition = partitionFor(topic, partitions.length, key, checked.partition)
       const log = partitions[partition]
@@ -202,7 +217,9 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, 
       if (checked.offset !== undefined && checked.offset !== log.end) {
         throw refuse(`offset is ${checked.offset}n; the next of ${topic}/${partition} is ${log.end}n: leave it out`)
       }
-      const offset = log.append([{ timestamp, key, value, headers, control: false }])
+      const byLog = broker.topics.setting(found, 'message.timestamp.type') === 'LogAppendTime'
+      const written = { timestamp: byLog ? clock.now() : timestamp, key, value, headers, control: false }
+      const offset = log.append([written], undefined, byLog ? Number(timestamp) : undefined)
       return { partition, offset }
     },
   }

@@ -6,6 +6,7 @@
  */
 import type { Header } from '../record'
 import { protocolError } from './errors'
+import { Compactor, looksBetween, Segments, type LogWorld } from './log-keeping'
 import type { Placement } from './nodes'
 import { NO_PRODUCER, ProducerStates, type ProducerMark } from './producer-states'
 
@@ -43,15 +44,36 @@ const BATCH_OVERHEAD = 61
 
 export class PartitionLog {
   private list: StoredRecord[] = []
-  /** The lowest offset that may be read. */
-  logStart = 0n
+  private start = 0n
   /** The offset the next record gets: the high watermark, since there is one replica. */
   end = 0n
   readonly producers = new ProducerStates()
   private waiting = new Set<() => void>()
+  private readonly segments: Segments | undefined
+  private readonly compactor: Compactor | undefined
+  /** When the broker last looked whether there is anything to throw away. */
+  private lookedAt: number
+
+  /** Without a world nothing is thrown away. */
+  constructor(private readonly world?: LogWorld) {
+    this.lookedAt = world?.now() ?? 0
+    this.segments = world && new Segments(world)
+    this.compactor = world && this.segments && new Compactor(world, this.segments)
+  }
 
   get records(): readonly StoredRecord[] {
+    this.tidy()
     return this.list
+  }
+
+  /** The lowest offset that may be read. */
+  get logStart(): bigint {
+    this.tidy()
+    return this.start
+  }
+
+  set logStart(offset: bigint) {
+    this.start = offset
   }
 
   /**
@@ -61,15 +83,20 @@ export class PartitionLog {
     return this.producers.firstOpen ?? this.end
   }
 
-  /** Appends one batch; answers the offset of its first record. */
-  append(batch: readonly NewRecord[], by = NO_PRODUCER): bigint {
+  /**
+   * Appends one batch; answers the offset of its first record. `sentAt`: where its records bear the
+   * time of their arrival, what the sender had said.
+   */
+  append(batch: readonly NewRecord[], by = NO_PRODUCER, sentAt?: number): bigint {
+    this.tidy()
     const base = this.end
-    const written: StoredBatch = { base, size: sizeOfBatch(batch), by, context: contextOf(batch, base, by) }
+    const written: StoredBatch = { base, size: sizeOfBatch(batch), by, context: contextOf(batch, base, by, sentAt) }
+    const latest = batch.reduce((max, { timestamp }) => Math.max(max, timestamp), -1)
+    this.segments?.add(base, { bytes: written.size, newest: latest })
     for (const record of batch) {
       this.list.push({ ...record, offset: this.end, batch: written })
       this.end += 1n
     }
-    const latest = batch.reduce((max, { timestamp }) => Math.max(max, timestamp), -1)
     if (batch[0]?.control !== true) this.producers.wrote(by, batch.length, { base, timestamp: latest })
     for (const wake of [...this.waiting]) wake()
     return base
@@ -102,6 +129,7 @@ export class PartitionLog {
     const records: StoredRecord[] = []
     let bytes = 0
     let base: bigint | undefined
+    this.tidy()
     for (let i = this.indexOf(from); i < this.list.length; i++) {
       const record = this.list[i]
       if (record === undefined || record.offset >= to) break
@@ -118,14 +146,42 @@ export class PartitionLog {
 
   /** The first offset whose record (a marker too) has this timestamp or a later one. */
   offsetAt(timestamp: number): { offset: bigint; timestamp: number } | undefined {
-    return this.list.find((record) => record.timestamp >= timestamp)
+    return this.records.find((record) => record.timestamp >= timestamp)
   }
 
   deleteBefore(offset: bigint): void {
     if (offset > this.end) throw protocolError('OFFSET_OUT_OF_RANGE')
     if (offset <= this.logStart) return
-    this.logStart = offset
+    this.start = offset
     this.list = this.list.slice(this.indexOf(offset))
+    this.segments?.dropBelow(offset, this.end)
+  }
+
+  /** All looks of the broker that were due by now, before anything changes. */
+  tidy(): void {
+    const looks = this.world && looksBetween(this.world, this.lookedAt)
+    if (looks === undefined) return
+    this.lookedAt = looks.last
+    this.keep(looks.first)
+    // What happens later without anything new: more is old enough.
+    if (looks.last !== looks.first) this.keep(looks.last)
+  }
+
+  /** Throws away what retention no longer keeps and what newer records have replaced, in the last segment too. */
+  cleanNow(): void {
+    const now = this.world?.now() ?? 0
+    this.tidy()
+    this.keep(now)
+    if (this.compactor === undefined || !this.segments?.policies().includes('compact')) return
+    this.list = [...this.compactor.compact(this.list, now, this.lastStable)]
+  }
+
+  /** As of one look of the broker. */
+  private keep(at: number): void {
+    if (this.segments === undefined || this.compactor === undefined) return
+    if (this.segments.all.length > 0) this.deleteBefore(this.segments.cut(at, this.end))
+    const kept = this.compactor.run(this.list, at, this.lastStable)
+    if (kept !== this.list) this.list = [...kept]
   }
 
   compact(keep: (record: StoredRecord) => boolean): void {
@@ -162,11 +218,11 @@ export interface Topic {
   readonly config: Map<string, string>
 }
 
-function contextOf(batch: readonly NewRecord[], base: bigint, by: ProducerMark) {
+function contextOf(batch: readonly NewRecord[], base: bigint, by: ProducerMark, sentAt: number | undefined) {
   const times = batch.map(({ timestamp }) => timestamp)
   return {
     firstOffset: String(base),
-    firstTimestamp: String(Math.min(...times)),
+    firstTimestamp: String(sentAt ?? Math.min(...times)),
     partitionLeaderEpoch: 0,
     inTransaction: by.transactional,
     isControlBatch: batch[0]?.control ?? false,
@@ -175,7 +231,7 @@ function contextOf(batch: readonly NewRecord[], base: bigint, by: ProducerMark) 
     producerEpoch: by.epoch,
     firstSequence: by.sequence,
     maxTimestamp: String(Math.max(...times)),
-    timestampType: 0,
+    timestampType: sentAt === undefined ? 0 : 1,
     magicByte: 2,
   }
 }

@@ -33,6 +33,8 @@ export interface NodeControls {
    * to fetch a topic; to `write` is to publish to it; `all` is that and to look at it (metadata, positions).
    */
   deny(what: { topic: string; to?: 'read' | 'write' | 'all' } | { group: string }): Stoppable
+  /** What retention and compaction throw away goes now: all of a topic, or one partition. */
+  clean(topic: string, partition?: number): void
   /** The topic is gone, and what groups have committed of it. */
   deleteTopic(topic: string): void
 }
@@ -96,6 +98,12 @@ export function createNodeControls(broker: FakeBroker): NodeControls {
     deny(what) {
       if ('group' in what) return refuse(OF_GROUP, { group: what.group }, 'GROUP_AUTHORIZATION_FAILED')
       return refuse(OF_TOPIC[what.to ?? 'all'], { topic: what.topic }, 'TOPIC_AUTHORIZATION_FAILED')
+    },
+
+    clean(topic, partition) {
+      topics.mustFind(topic, partition).partitions.forEach((log, id) => {
+        if (partition === undefined || partition === id) log.cleanNow()
+      })
     },
 
     deleteTopic(topic) {

@@ -61,12 +61,24 @@ function store(broker: FakeBroker, { node, acks, transactionalId }: ProduceReque
 }
 
 /** What a broker wants of any batch. */
-function check({ topics }: FakeBroker, topic: Topic, { partition, records }: PartitionBatch, acks: number): void {
+function check(
+  { topics, clock }: FakeBroker,
+  topic: Topic,
+  { partition, records }: PartitionBatch,
+  acks: number,
+): void {
   if (sizeOfBatch(records) > Number(topics.setting(topic, 'max.message.bytes'))) {
     throw new KafkaJSProtocolError('MESSAGE_TOO_LARGE')
   }
   if (acks === -1 && Number(topics.setting(topic, 'min.insync.replicas')) > topics.inSync(topic.name, partition)) {
     throw new KafkaJSProtocolError('NOT_ENOUGH_REPLICAS')
+  }
+  const age = (timestamp: number): number => clock.now() - timestamp
+  const oldest = Number(topics.setting(topic, 'message.timestamp.before.max.ms'))
+  const newest = Number(topics.setting(topic, 'message.timestamp.after.max.ms'))
+  const isTimed = topics.setting(topic, 'message.timestamp.type') === 'CreateTime'
+  if (isTimed && records.some(({ timestamp }) => age(timestamp) > oldest || -age(timestamp) > newest)) {
+    throw new KafkaJSProtocolError('INVALID_TIMESTAMP')
   }
   const isCompacted = topics.setting(topic, 'cleanup.policy').split(',').includes('compact')
   if (isCompacted && records.some(({ key }) => key === null)) throw new KafkaJSProtocolError('INVALID_RECORD')

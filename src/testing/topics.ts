@@ -1,7 +1,8 @@
 import { RetrylineError } from '../errors'
 import { protocolError } from './errors'
 import { PartitionLog, type Topic } from './log'
-import { FIRST, NOBODY, Nodes, type NodeAddress, type Placement } from './nodes'
+import type { LogWorld } from './log-keeping'
+import { FIRST, NOBODY, type Nodes, type NodeAddress, type Placement } from './nodes'
 import { isValidSetting, TOPIC_DEFAULTS } from './topic-settings'
 
 const VALID_NAME = /^[a-zA-Z0-9._-]{1,249}$/
@@ -17,10 +18,27 @@ export class TopicStore {
   private readonly topics = new Map<string, Topic>()
   private readonly watchers = new Set<() => void>()
 
-  constructor(private readonly cluster = new Nodes()) {}
+  /** `now` in wall ms; `looks`: when the broker looks for what it may throw away. */
+  constructor(
+    private readonly cluster: Nodes,
+    private readonly now: () => number,
+    private readonly looks: LogWorld['looks'],
+  ) {}
+
+  private newLog(topic: { readonly config: ReadonlyMap<string, string> }): PartitionLog {
+    const { now, looks } = this
+    return new PartitionLog({ now, looks, setting: (name) => topic.config.get(name) ?? TOPIC_DEFAULTS[name] ?? '' })
+  }
 
   nodes(): NodeAddress[] {
     return this.cluster.addresses()
+  }
+
+  private extend(topic: Topic, count: number): void {
+    while (topic.partitions.length < count) {
+      topic.placements.push(this.place(topic.partitions.length, topic.replicas))
+      topic.partitions.push(this.newLog(topic))
+    }
   }
 
   /** Partitions are dealt out: partition 0 is led by node 1, partition 1 by node 2, and so on. */
@@ -71,14 +89,15 @@ export class TopicStore {
       throw protocolError('INVALID_REPLICATION_FACTOR')
     checkConfig(config)
     if (validateOnly) return
-    const logs = Array.from({ length: partitions }, () => new PartitionLog())
-    this.topics.set(name, {
+    const topic: Topic = {
       name,
-      partitions: logs,
-      placements: logs.map((_, partition) => this.place(partition, replicationFactor)),
+      partitions: [],
+      placements: [],
       replicas: replicationFactor,
       config: new Map(Object.entries(config)),
-    })
+    }
+    this.extend(topic, partitions)
+    this.topics.set(name, topic)
     this.changed()
   }
 
@@ -87,6 +106,8 @@ export class TopicStore {
     const topic = this.get(name)
     checkConfig(config)
     if (validateOnly) return
+    // What was due until now was due under the old settings.
+    for (const log of topic.partitions) log.tidy()
     topic.config.clear()
     for (const [key, value] of Object.entries(config)) topic.config.set(key, value)
   }
@@ -95,10 +116,7 @@ export class TopicStore {
     const topic = this.get(name)
     if (!Number.isInteger(count) || count <= topic.partitions.length) throw protocolError('INVALID_PARTITIONS')
     if (validateOnly) return
-    while (topic.partitions.length < count) {
-      topic.placements.push(this.place(topic.partitions.length, topic.replicas))
-      topic.partitions.push(new PartitionLog())
-    }
+    this.extend(topic, count)
     this.changed()
   }
 

@@ -107,7 +107,7 @@ function cutting(ports: Set<number>): ISocketFactory {
         return true
       }
       return write(...args)
-    }) as typeof socket.write
+    })
     return socket
   }
 }
