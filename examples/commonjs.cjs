@@ -11,11 +11,12 @@ const consumer = createResilientConsumer({
   schedule: ['1s', '1m', '10m'],
   topicSetup: NODE_ENV === 'production' ? 'verify' : 'create',
   handler: async ({ message }, { signal }) => {
-    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: message.value, signal })
+    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: String(message.value), signal })
     if (!answer.ok) throw Object.assign(new Error(`the bank says ${answer.status}`), { status: answer.status })
   },
 })
-for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => consumer.stop())
+process.once('SIGTERM', () => consumer.stop())
+process.once('SIGINT', () => consumer.stop())
 consumer.start().catch((error) => {
   console.error(error.message)
   process.exitCode = 1

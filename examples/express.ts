@@ -12,7 +12,7 @@ const consumer = createResilientConsumer({
   schedule: ['1s', '1m', '10m'],
   topicSetup: NODE_ENV === 'production' ? 'verify' : 'create',
   handler: async ({ message }, { signal }) => {
-    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: message.value, signal })
+    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: String(message.value), signal })
     if (!answer.ok) throw Object.assign(new Error(`the bank says ${answer.status}`), { status: answer.status })
   },
 })
@@ -27,9 +27,10 @@ app.get('/ready', (_request, response) => {
 })
 
 const server = app.listen(Number(PORT))
-async function stop(): Promise<void> {
+const stop = async () => {
   await consumer.stop() // meanwhile /ready answers 503, status 'stopping'
   server.close()
 }
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop())
+process.once('SIGTERM', () => void stop())
+process.once('SIGINT', () => void stop())
 await consumer.start() // until then /ready answers 503, status 'starting'

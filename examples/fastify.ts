@@ -13,7 +13,7 @@ const consumer = createResilientConsumer({
   schedule: ['1s', '1m', '10m'],
   topicSetup: NODE_ENV === 'production' ? 'verify' : 'create',
   handler: async ({ message }, { signal }) => {
-    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: message.value, signal })
+    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: String(message.value), signal })
     if (!answer.ok) throw Object.assign(new Error(`the bank says ${answer.status}`), { status: answer.status })
   },
 })
@@ -23,8 +23,9 @@ app.get('/ready', (_request, reply) => {
   const health = consumer.health()
   return reply.code(['ok', 'paused'].includes(health.status) ? 200 : 503).send(health)
 })
-app.addHook('onClose', async () => void (await consumer.stop()))
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void app.close())
+app.addHook('onClose', () => consumer.stop())
+process.once('SIGTERM', () => void app.close())
+process.once('SIGINT', () => void app.close())
 
 await app.listen({ host: '0.0.0.0', port: Number(PORT) })
 await consumer.start() // not in onReady, which Fastify gives ten seconds

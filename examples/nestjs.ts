@@ -11,7 +11,7 @@ const { KAFKA_BROKERS = 'localhost:9092', BANK_URL = 'http://localhost:8080', NO
 @Injectable()
 class Bank {
   async charge(order: Buffer | null, signal: AbortSignal): Promise<void> {
-    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: order, signal })
+    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: String(order), signal })
     if (!answer.ok) throw Object.assign(new Error(`the bank says ${answer.status}`), { status: answer.status })
   }
 }

@@ -11,10 +11,11 @@ const consumer = createResilientConsumer({
   schedule: ['1s', '1m', '10m'],
   topicSetup: NODE_ENV === 'production' ? 'verify' : 'create',
   handler: async ({ message }, { signal }) => {
-    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: message.value, signal })
+    const answer = await fetch(`${BANK_URL}/charges`, { method: 'POST', body: String(message.value), signal })
     // The status decides: 503 is tried again, 422 is a dead letter at once.
     if (!answer.ok) throw Object.assign(new Error(`the bank says ${answer.status}`), { status: answer.status })
   },
 })
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void consumer.stop())
+process.once('SIGTERM', () => void consumer.stop())
+process.once('SIGINT', () => void consumer.stop())
 await consumer.start() // a start that fails ends the process with exit code 1

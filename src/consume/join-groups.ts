@@ -25,7 +25,9 @@ export async function joinGroups(groups: readonly Joins[], cut: Promise<never>, 
   const { clock, logger } = options
   const awaited = new Set(groups)
   const limit = pLimit(JOINS_AT_ONCE)
-  const explanation = clock.after(EXPLAIN_AFTER_MS, () => logger.info(explain([...awaited], options)), 'deadline')
+  // The first group is that of the main topics: all lines are told under its name.
+  const say = (): void => logger.info(explain([...awaited], options), { groupId: groups[0]?.groupId })
+  const explanation = clock.after(EXPLAIN_AFTER_MS, say, 'deadline')
   const join = async (group: Joins): Promise<void> => {
     await group.start()
     awaited.delete(group)

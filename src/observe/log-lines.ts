@@ -28,7 +28,7 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
   deadLettered: {
     level: 'warn',
     text: (e) =>
-      `dead letter after ${attempts(e.attempt)}, ${e.reason}: ${at(e)} to ${e.to} (${e.because}; ${e.error})`,
+      `dead letter after ${attempts(e.attempt)}, ${e.reason}: ${at(e)} to ${e.to} (${e.because}; ${e.error})${advice(e.reason)}`,
   },
   skipped: { level: 'debug', perRecord: true, text: (e) => `skipped, ${e.why}: ${at(e)}` },
   envelope: {
@@ -89,6 +89,12 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
   paused: { level: (e) => (e.by === 'user' ? 'info' : 'debug'), text: (e) => `paused by ${e.by}${where(e)}` },
   resumed: { level: (e) => (e.by === 'user' ? 'info' : 'debug'), text: (e) => `resumed by ${e.by}${where(e)}` },
   problem: { level: 'warn', text: (e) => `${e.where}: ${e.error}` },
+}
+
+/** Who meets a retry library for the first time expects a plain error to be retried. */
+function advice(reason: string): string {
+  if (reason !== 'unclassified') return ''
+  return "; to have it tried again throw a RetryableError, give a rule in classify, or set unknownErrors: 'retry'"
 }
 
 function attempts(made: number): string {

@@ -47,7 +47,7 @@ test('P12: a start that waits for its groups to settle says what for, and how lo
   const lifecycle = createLifecycle({
     clock,
     emitter: recorder(clock).emitter,
-    logger: { ...silentLogger, info: (line) => void lines.push(line) },
+    logger: { ...silentLogger, info: (line, fields) => void lines.push(`${String(fields?.groupId)}: ${line}`) },
     shutdownTimeoutMs: 20_000,
     sessionTimeoutMs: 45_000,
     rebalanceTimeoutMs: 60_000,
@@ -61,7 +61,9 @@ test('P12: a start that waits for its groups to settle says what for, and how lo
   await clock.advance(9_999)
   expect(lines).toEqual([])
   await clock.advance(1)
-  expect(lines).toEqual([expect.stringMatching(/^start\(\) still waits for the group billing\.retry\.1m to settle: /)])
+  expect(lines).toEqual([
+    expect.stringMatching(/^billing: start\(\) still waits for the group billing\.retry\.1m to settle: /),
+  ])
   expect(lines[0]).toContain('up to rebalanceTimeout (1m)')
   expect(lines[0]).toContain('until sessionTimeout (45s) has passed')
   await clock.advance(30_000)

@@ -257,6 +257,14 @@ describe('log lines', () => {
     }
   })
 
+  test('tell a newcomer how an error that nobody knows is retried', () => {
+    const { emitter, logger } = make()
+    emitter.emit('deadLettered', { ...EVERY.deadLettered, reason: 'unclassified' })
+    expect(logger.lines[0]?.message).toMatch(
+      /, unclassified: .*; to have it tried again throw a RetryableError, .* or set unknownErrors: 'retry'$/,
+    )
+  })
+
   test('R71: waiting is no warning; a commit that a rebalance overtook is none either', () => {
     const { emitter, logger } = make()
     emitter.emit('retried', retried)
