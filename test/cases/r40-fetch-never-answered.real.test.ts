@@ -23,6 +23,7 @@ describeWithBroker('2 partitions that stop: a throttled client', ({ brokers }) =
     const [host = '', port = ''] = brokers[0]!.split(':')
     const wire = new Wire(host, Number(port))
     const values: string[] = []
+    let sent = 1
     const make = (client: string) =>
       createResilientConsumer({
         kafka: new Kafka({ clientId: client, brokers, logLevel: logLevel.NOTHING }),
@@ -35,7 +36,7 @@ describeWithBroker('2 partitions that stop: a throttled client', ({ brokers }) =
         // The throttled one finishes its stop in the background, and the next one need not wait for it.
         rebalanceTimeout: '2s',
         sameGroupInProcess: 'allow',
-        handler: ({ message }) => void values.push(String(message.value).slice(0, 2)),
+        handler: ({ message }) => void values.push(String(message.value).trim()),
       })
     const consumer = make(clientId)
     try {
@@ -45,14 +46,23 @@ describeWithBroker('2 partitions that stop: a throttled client', ({ brokers }) =
       expect(consumer.health()).toMatchObject({ status: 'ok', problems: [] })
 
       await wire.limitFetches(clientId, 1_000)
-      await stage.produce(topic, 0, [{ value: `r1${'x'.repeat(100_000)}` }])
+      // A quota takes a moment to reach the broker; what is read until then is not counted.
+      let sentAt = 0
+      const sendSome = async (): Promise<void> => {
+        if (Date.now() - sentAt < 3_000) return
+        sentAt = Date.now()
+        await stage.produce(topic, 0, [{ value: `r${sent++}${' '.repeat(100_000)}` }])
+      }
       const throttledAt = Date.now()
-      await stage.until(() => consumer.health().status === 'degraded', 'the silence shows in the health')
+      await stage.until(async () => {
+        await sendSome()
+        return consumer.health().status === 'degraded'
+      }, 'the silence shows in the health')
       const noticedMs = Date.now() - throttledAt
       await annotate(`noticed after ${noticedMs} ms`)
       expect(consumer.health().problems).toEqual([`group ${groupId}: no fetch was answered for 10 s`])
       expect(noticedMs).toBeGreaterThan(9_000)
-      expect(values).toEqual(['r0'])
+      expect(new Set(values).size, 'some are held back').toBeLessThan(sent)
     } finally {
       await wire.limitFetches(clientId, undefined)
       const stoppingAt = Date.now()
@@ -65,8 +75,7 @@ describeWithBroker('2 partitions that stop: a throttled client', ({ brokers }) =
     }
     const next = make(unique('client'))
     await next.start()
-    await stage.until(() => values.length === 2, 'the record that was held back is handled')
-    expect(values).toEqual(['r0', 'r1'])
+    await stage.until(() => new Set(values).size === sent, 'the records that were held back are handled')
     await next.stop()
     wire.close()
     await stage.close()

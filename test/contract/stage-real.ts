@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { Kafka, logLevel, type KafkaConfig } from 'kafkajs'
-import { vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import { systemClock } from '../../src/ports'
 import { gateWith, type Stage, type StoredRecord } from './stage'
 import { Wire } from './wire'
@@ -43,8 +43,12 @@ export async function realStage(brokers: string[]): Promise<Stage> {
     return found
   }
 
+  /** Metadata may know a topic, or its leader, before that broker does itself: then it is asked again. */
+  const offsetsOf = (topic: string): ReturnType<typeof admin.fetchTopicOffsets> =>
+    vi.waitFor(() => admin.fetchTopicOffsets(topic), { timeout: LIMIT, interval: LOOK_EVERY })
+
   async function ends(topic: string): Promise<Map<number, { low: bigint; high: bigint }>> {
-    const found = await admin.fetchTopicOffsets(topic)
+    const found = await offsetsOf(topic)
     return new Map(
       found
         .sort((a, b) => a.partition - b.partition)
@@ -86,7 +90,8 @@ export async function realStage(brokers: string[]): Promise<Stage> {
     unique: (name) => `${name}-${randomBytes(4).toString('hex')}`,
     async createTopics(topics, config = {}) {
       await admin.createTopics({
-        waitForLeaders: true,
+        // Not kafkajs's own wait, which fails where a busy broker does not know the new topic at once.
+        waitForLeaders: false,
         topics: Object.entries(topics).map(([topic, numPartitions]) => ({
           topic,
           numPartitions,
@@ -94,8 +99,12 @@ export async function realStage(brokers: string[]): Promise<Stage> {
           configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
         })),
       })
-      // Metadata may know a leader before that broker knows itself to be one.
-      for (const topic of Object.keys(topics)) await vi.waitFor(() => admin.fetchTopicOffsets(topic), LIMIT)
+      for (const [topic, partitions] of Object.entries(topics)) {
+        await vi.waitFor(
+          async () => expect((await admin.fetchTopicOffsets(topic)).length, `partitions of ${topic}`).toBe(partitions),
+          { timeout: LIMIT, interval: LOOK_EVERY },
+        )
+      }
     },
     async addPartitions(topic, count) {
       await admin.createPartitions({ topicPartitions: [{ topic, count }] })
