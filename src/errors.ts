@@ -26,6 +26,8 @@ export type ErrorCode =
   | 'RETRYLINE_RETRYABLE'
   /** Thrown by a handler: retrying cannot help. */
   | 'RETRYLINE_NON_RETRYABLE'
+  /** Thrown by a handler: a dependency is down, and the record is none the worse for it. */
+  | 'RETRYLINE_OUTAGE'
   /** The fake broker was asked for something it does not fake, or its clock cannot move. */
   | 'RETRYLINE_TESTING'
 
@@ -68,6 +70,27 @@ export class NonRetryableError extends RetrylineError {
     super('RETRYLINE_NON_RETRYABLE', message, options)
     this.name = 'NonRetryableError'
   }
+}
+
+/** What `outage()` makes. */
+export class OutageError extends RetrylineError {
+  /** What is down; records that name the same one wait together. */
+  readonly dependency: string
+
+  constructor(dependency: string, options?: { cause?: unknown }) {
+    super('RETRYLINE_OUTAGE', `${dependency} is down`, options)
+    this.name = 'OutageError'
+    this.dependency = dependency
+  }
+}
+
+/**
+ * Throw it from a handler to say that something it needs is down: `throw outage('payments', { cause })`. After some of
+ * these (option `outage`) the partitions whose records need it wait, uncommitted, and one record at a time probes,
+ * instead of all of them going through the retry topics to the dead letter topic.
+ */
+export function outage(dependency: string, options?: { cause?: unknown }): OutageError {
+  return new OutageError(dependency, options)
 }
 
 /** Whether `error` is one of ours, from whichever build; with `code`, whether it is that one. Never throws. */

@@ -21,7 +21,7 @@ export function createResilientConsumer<
   return createConsumer(options, (kafka, logger) => kafkajsDriver(kafka as KafkaJsLike, logger))
 }
 
-export { NonRetryableError, RetryableError, RetrylineError, isRetrylineError } from './errors'
+export { NonRetryableError, OutageError, RetryableError, RetrylineError, isRetrylineError, outage } from './errors'
 export type { ErrorCode } from './errors'
 export type {
   EachMessage,
@@ -36,7 +36,7 @@ export { silentLogger } from './ports'
 export type { Logger } from './ports'
 export { exponential, fixed } from './topology'
 export type { Backoff, Duration, Schedule } from './topology'
-export { builtInRules, deadLetter, deadLetterOn, retry, retryOn } from './classify'
+export { builtInRules, deadLetter, deadLetterOn, hold, holdOn, retry, retryOn } from './classify'
 export type { BuiltInRule, ClassifyContext, ClassifyOption, Match, On, Rule, StatusMatch, Verdict } from './classify'
 export { consoleHooks, consoleLogger, memoryHooks } from './observe'
 export type { EventOf, EventType, MetricHooks, RetrylineEvent } from './observe'

@@ -3,6 +3,7 @@ import { FIELDS } from './rules'
 import { saneAfter } from './verdict'
 
 const VERDICTS = ['retry', 'dead-letter']
+const KINDS = [...VERDICTS, 'hold']
 const KNOWN_FIELDS: readonly string[] = [...FIELDS, 'when']
 const NOT_AWAITED =
   'and a verdict is not waited for: make it a plain function, ask in the handler, and let it throw what the verdict needs'
@@ -27,8 +28,11 @@ function ruleProblems(rule: unknown, at: string): string[] {
   const verdict = read(rule, 'verdict')
   const after = read(rule, 'after')
   const problems = matchProblems(read(rule, 'match'), at)
-  if (!VERDICTS.includes(verdict as string) && !VERDICTS.includes(read(verdict, 'kind') as string))
-    problems.push(`${at}.verdict is ${shown(verdict)}: use 'retry' or 'dead-letter'`)
+  if (!VERDICTS.includes(verdict as string) && !KINDS.includes(read(verdict, 'kind') as string))
+    problems.push(`${at}.verdict is ${shown(verdict)}: use 'retry', 'dead-letter' or hold('name of what is down')`)
+  const dependency = read(verdict, 'dependency')
+  if (read(verdict, 'kind') === 'hold' && (typeof dependency !== 'string' || dependency === ''))
+    problems.push(`${at}.verdict names no dependency: use hold('name of what is down')`)
   for (const [field, given] of [
     ['after', after],
     ['verdict.after', read(verdict, 'after')],

@@ -6,7 +6,7 @@ import { applies } from './rules'
 import type { ClassifyContext, Rule } from './rules'
 import { knownRows, spokenRows } from './table'
 import type { Row } from './table'
-import { deadLetter, retry, saneAfter } from './verdict'
+import { deadLetter, hold, retry, saneAfter } from './verdict'
 import type { DeadLetterReason, Verdict } from './verdict'
 import { everyError, unfold } from './walk'
 import type { Unfolded } from './walk'
@@ -45,6 +45,10 @@ function verdictFrom(answer: unknown, because?: unknown, after?: unknown): Verdi
   const kind = typeof answer === 'string' ? answer : read(answer, 'kind')
   const why = because ?? read(answer, 'because')
   const said = typeof why === 'string' && why !== '' ? why : undefined
+  if (kind === 'hold') {
+    const dependency = read(answer, 'dependency')
+    return typeof dependency === 'string' && dependency !== '' ? hold(dependency, said) : undefined
+  }
   if (kind === 'retry') return retry(said, { after: saneAfter(after ?? read(answer, 'after')) })
   if (kind !== 'dead-letter') return undefined
   const reason = read(answer, 'reason')
@@ -55,8 +59,13 @@ function verdictOf(row: Row, seen: Look, detail: string | true): Verdict {
   const { id: rule, verdict: kind, reason = 'non-retryable' } = row
   const because = detail === true ? row.because : `${row.because} (${detail})`
   if (kind === 'dead-letter') return { kind, because, reason, rule }
+  if (kind === 'hold') return { ...hold(nameOf(seen.get('dependency')), because), rule }
   const after = rule === 'retryable-error' ? saneAfter(seen.get('after')) : undefined
   return { kind, because, known: true, rule, ...(after !== undefined && { after }) }
+}
+
+function nameOf(dependency: unknown): string {
+  return typeof dependency === 'string' && dependency !== '' ? dependency : 'a dependency without a name'
 }
 
 function firstRow(rows: readonly Row[], errors: readonly Look[]): Verdict | undefined {

@@ -1,6 +1,7 @@
 import type { Duration } from '../topology'
 import { hush, isObject, isPromise } from './look'
 import type { Look } from './look'
+import { hold } from './verdict'
 import type { Verdict } from './verdict'
 
 /** What the classifier is told of the record whose handler failed. */
@@ -65,6 +66,11 @@ export function retryOn(on: On, options?: { readonly after?: Duration; readonly 
 /** A rule: dead-letter these errors at once. `deadLetterOn(UnknownCustomer)`, `deadLetterOn({ status: [401, 403] })`. */
 export function deadLetterOn(on: On, options?: { readonly because?: string }): Rule {
   return { match: matchOf(on), verdict: 'dead-letter', ...options }
+}
+
+/** A rule: these errors say that a dependency is down. `holdOn({ code: 'ECONNREFUSED' }, 'payments')`. */
+export function holdOn(on: On, dependency: string, options?: { readonly because?: string }): Rule {
+  return { match: matchOf(on), verdict: hold(dependency, options?.because) }
 }
 
 const some = <T>(wanted: OneOrMore<T>, fits: (one: T) => boolean): boolean =>

@@ -10,7 +10,7 @@ import type { DeadLetterReason } from './verdict'
 export interface BuiltInRule {
   /** Stable; also `rule` of the verdict. */
   readonly id: string
-  readonly verdict: 'retry' | 'dead-letter'
+  readonly verdict: 'retry' | 'dead-letter' | 'hold'
   /** The verdict's `because`; where there is a detail (the code, the status), it follows in brackets. */
   readonly because: string
 }
@@ -31,6 +31,7 @@ const never = (id: string, match: Match, because: string, reason?: DeadLetterRea
 /** What the handler says itself. Looked for in everything that was thrown before any other row; the outermost wins. */
 export const spokenRows: readonly Row[] = [
   again('retryable-error', ours('RETRYLINE_RETRYABLE'), 'the handler threw a RetryableError'),
+  { id: 'outage-error', match: ours('RETRYLINE_OUTAGE'), verdict: 'hold', because: 'the handler says that it is down' },
   never('non-retryable-error', ours('RETRYLINE_NON_RETRYABLE'), 'the handler threw a NonRetryableError'),
 ]
 

@@ -25,11 +25,24 @@ export interface DeadLetterVerdict {
   readonly rule?: string
 }
 
+/** A dependency is down: the record waits for it where it is, and is never dead-lettered for it. */
+export interface HoldVerdict {
+  readonly kind: 'hold'
+  /** Records that name the same one wait together. */
+  readonly dependency: string
+  /** One short sentence for people. */
+  readonly because: string
+  /** The id of the built-in rule that decided, or `user`. */
+  readonly rule?: string
+}
+
 /** What to do with a record whose handler failed, and because of what. */
-export type Verdict = RetryVerdict | DeadLetterVerdict
+export type Verdict = RetryVerdict | DeadLetterVerdict | HoldVerdict
 
 /** The longest `because`, in bytes: the last ten stand together in one header. */
 const LONGEST_BECAUSE = 200
+/** The longest name of a dependency, in bytes: it is a label of metrics. */
+const LONGEST_DEPENDENCY = 100
 /** The longest `after`, in ms: a year. What no tier is long enough for goes to the longest tier anyway. */
 const LONGEST_AFTER = 365 * 24 * 3_600_000
 
@@ -62,4 +75,14 @@ export function deadLetter(
 ): Verdict {
   const reason = options?.reason ?? 'non-retryable'
   return { kind: 'dead-letter', because: truncateUtf8(because, LONGEST_BECAUSE), reason, rule: 'user' }
+}
+
+/** A verdict: `dependency` is down, so hold what needs it, see the option `outage`. */
+export function hold(dependency: string, because = `${dependency} is down`): Verdict {
+  return {
+    kind: 'hold',
+    dependency: truncateUtf8(dependency, LONGEST_DEPENDENCY),
+    because: truncateUtf8(because, LONGEST_BECAUSE),
+    rule: 'user',
+  }
 }

@@ -31,6 +31,12 @@ export function whole(min: number, max: number): z.ZodType<number> {
   return z.int({ error }).min(min, { error }).max(max, { error })
 }
 
+/** A part of all, 0 to 1. */
+export function share(): z.ZodType<number> {
+  const error = 'is no share; give a number from 0 to 1, such as 0.5 for a half'
+  return z.number({ error }).min(0, { error }).max(1, { error })
+}
+
 export function oneOf<const T extends string>(...values: T[]): z.ZodType<T> {
   const named = values.map((value) => `'${value}'`)
   return z.enum(values, { error: `is not one of its values; give ${named.slice(0, -1).join(', ')} or ${named.at(-1)}` })

@@ -6,7 +6,7 @@ import type { Logger } from '../ports'
 import type { Handler } from '../record'
 import { topicProblem } from '../topology'
 import type { CustomNaming } from '../topology'
-import { anyThat, duration, hasFunctions, oneOf, size, text, whole } from './checks'
+import { anyThat, duration, hasFunctions, oneOf, share, size, text, whole } from './checks'
 import type { Decode } from './decode-types'
 import { hookProblem } from './hook-problem'
 import type { KafkaClient, ResilientConsumerOptions } from './options'
@@ -83,6 +83,25 @@ export const FIELDS = {
   publishTimeout: duration(SECOND, HOUR).default(3 * MINUTE),
   commitInterval: duration(10, MINUTE).default(200),
   deadline: duration(1, 365 * DAY).optional(),
+  outage: z
+    .strictObject(
+      {
+        failures: whole(1, 1000).default(5),
+        within: duration(100, HOUR).default(10 * SECOND),
+        probe: duration(10, HOUR).default(SECOND),
+        maxProbe: duration(10, HOUR).default(30 * SECOND),
+      },
+      {
+        error: "is not understood; give { failures: 5, within: '10s', probe: '1s', maxProbe: '30s' }, or some of these",
+      },
+    )
+    .prefault({}),
+  deadLetterLimit: z
+    .strictObject(
+      { share: share(), burst: whole(1, 1_000_000), within: duration(SECOND, DAY).default(MINUTE) },
+      { error: "is not understood; give { share: 0.5, burst: 100, within: '1m' } and nothing else" },
+    )
+    .optional(),
   topicSetup: oneOf('verify', 'create', 'warn').default('verify'),
   sameGroupInProcess: oneOf('refuse', 'allow').default('refuse'),
   topicNames: anyThat<'by-topic' | 'by-topic-and-group' | CustomNaming>(

@@ -102,6 +102,22 @@ export interface ResilientConsumerOptions<
    */
   readonly deadline?: Duration
   /**
+   * When a dependency that handlers name with `outage()` counts as down: after so many `failures` (default 5) `within` a time
+   * (`'10s'`). Then the partitions that need it wait, uncommitted, and one record at a time probes: first after `probe`
+   * (`'1s'`), then later and later up to `maxProbe` (`'30s'`).
+   */
+  readonly outage?: {
+    readonly failures?: number
+    readonly within?: Duration
+    readonly probe?: Duration
+    readonly maxProbe?: Duration
+  }
+  /**
+   * Stops handling where more than `burst` records, and more than the `share` (0 to 1) of all that were settled `within` a
+   * time (default `'1m'`), became dead letters, as after a bad deploy. It goes on at a restart or `resume()`. Default: none.
+   */
+  readonly deadLetterLimit?: { readonly share: number; readonly burst: number; readonly within?: Duration }
+  /**
    * `'verify'` (default): `start()` fails if a topic is missing or set up badly, and says how to mend each.
    * `'create'`: missing retry and dead letter topics are made (never the main topic); for development.
    * `'warn'`: problems are logged; for clusters that do not let us look. A missing topic still fails the start.

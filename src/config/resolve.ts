@@ -88,7 +88,7 @@ function ownCopy(classify: ClassifyOption | undefined): ClassifyOption | undefin
 }
 
 function freeze(checked: Checked, input: TopologyInput): Settings {
-  const { immediate, startFrom } = checked
+  const { immediate, startFrom, deadLetterLimit: limit } = checked
   return Object.freeze({
     kafka: checked.kafka,
     groupId: checked.groupId,
@@ -107,6 +107,13 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
     publishTimeoutMs: checked.publishTimeout,
     commitIntervalMs: checked.commitInterval,
     deadlineMs: checked.deadline,
+    outage: Object.freeze({
+      failures: checked.outage.failures,
+      withinMs: checked.outage.within,
+      probeMs: checked.outage.probe,
+      maxProbeMs: Math.max(checked.outage.probe, checked.outage.maxProbe),
+    }),
+    deadLetterLimit: limit && Object.freeze({ share: limit.share, burst: limit.burst, withinMs: limit.within }),
     topicSetup: checked.topicSetup,
     sameGroupInProcess: checked.sameGroupInProcess,
     release: checked.release,

@@ -31,6 +31,15 @@ export interface Settings {
   readonly publishTimeoutMs: number
   readonly commitIntervalMs: number
   readonly deadlineMs: number | undefined
+  /** When a dependency counts as down, and how often it is tried then. */
+  readonly outage: {
+    readonly failures: number
+    readonly withinMs: number
+    readonly probeMs: number
+    readonly maxProbeMs: number
+  }
+  /** `share` is 0 to 1. Undefined where there is no limit. */
+  readonly deadLetterLimit: { readonly share: number; readonly burst: number; readonly withinMs: number } | undefined
   readonly topicSetup: 'verify' | 'create' | 'warn'
   readonly sameGroupInProcess: 'refuse' | 'allow'
   readonly release: string | undefined

@@ -5,10 +5,12 @@ import { createOutbox } from '../deliver'
 import { createEmitter, errorText, type AnyListener, type EventType, type Listener } from '../observe'
 import { systemClock, systemRandom, type Driver, type Logger } from '../ports'
 import type { Topology } from '../topology'
+import { DeadLetterLimit } from './dead-letter-limit'
 import { createDecoder } from './decode'
 import { Group } from './group'
 import { groupHealth, problemsOf, type Health } from './health'
 import { createLifecycle, type Running, type StopOptions, type StopReport } from './lifecycle'
+import { Outages } from './outages'
 import { createPauses, type PauseTarget } from './pauses'
 import { createProcessor } from './process-record'
 import { createStartup } from './startup'
@@ -80,6 +82,8 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
   // Unique in the process: a stop called from the handler of another consumer is none of this one's own.
   const frameName = `retryline-handler-${++instances}`
   const decoder = createDecoder({ decode: settings.decode, schema: settings.schema })
+  const outages = new Outages(clock, emitter, settings.outage)
+  const limit = settings.deadLetterLimit && new DeadLetterLimit(clock, emitter, settings.deadLetterLimit)
   const pauses = createPauses(emitter, settings.topics, () => lifecycle.groups().forEach((group) => group.pumpAll()))
 
   function makeGroups(topology: Topology): Group[] {
@@ -95,6 +99,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
           admin,
           clock,
           emitter,
+          isHalted: () => limit?.halted === true,
           isPaused: pauses.isPaused,
           progress: () => lifecycle.progress(),
           makeProcessor: (callbacks) =>
@@ -104,6 +109,8 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
               classifier,
               decoder,
               outbox,
+              outages,
+              limit,
               clock,
               random,
               emitter,
@@ -127,7 +134,10 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
       const { topology, release } = await startup.prepare()
       return { groups: makeGroups(topology), release }
     },
-    closeOutbox: () => outbox.close(),
+    closeOutbox() {
+      outages.close()
+      outbox.close()
+    },
     disconnect: async () => {
       await Promise.allSettled([publisher.disconnect(), admin.disconnect()])
     },
@@ -141,16 +151,22 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
         groupHealth(group, clock, (lane) => pauses.isPaused(mainOf.origin(lane.topic)?.main ?? lane.topic)),
       )
     const problems = problemsOf(groups)
+    if (limit?.halted) problems.push('too many dead letters (deadLetterLimit): nothing is handled until resume()')
+    const down = outages.list()
     const state = lifecycle.state()
     const status = state !== 'running' ? state : problems.length > 0 ? 'degraded' : pauses.any() ? 'paused' : 'ok'
-    return { status, problems, groups }
+    const held = status === 'ok' && down.length > 0
+    return { status: held ? 'held' : status, problems, groups, outages: down }
   }
 
   return {
     start: () => lifecycle.start(),
     stop: (stopOptions) => lifecycle.stop(stopOptions),
     pause: (target) => pauses.pause(target),
-    resume: (target) => pauses.resume(target),
+    resume(target) {
+      if (target?.topic === undefined) limit?.reset()
+      pauses.resume(target)
+    },
     health,
     on: (type: never, listener: never) => emitter.on(type, listener),
     topics: () =>

@@ -22,6 +22,7 @@ import { createCommitter, type Committer } from './committer'
 import { serialQueue, takeBatch, type Intake } from './intake'
 import { type Entry, Lane, laneKey } from './lane'
 import { openLanes } from './opening'
+import type { LaneHost } from './outages'
 import type { Processor } from './process-record'
 import { exceedsShare, fetchSizes } from './room'
 import { SerialQueue } from './serial-queue'
@@ -54,11 +55,14 @@ export interface GroupOptions {
     released(lane: Lane, entry: Entry): void
     settled(lane: Lane, entry: Entry): void
     again(lane: Lane, entry: Entry): void
+    host: LaneHost
     nextInPlace(lane: Lane, entry: Entry): Entry | undefined
     now(): number
     laneChanged(lane: Lane): void
     stopping(): boolean
   }): Processor
+  /** Whether nothing may start at all, whoever pauses what. */
+  isHalted(): boolean
   /** Whether the user has paused this main topic (on the main topic and its tiers alike). */
   isPaused(topic: string): boolean
   /** While stopping: something has ended that the stop may wait for. */
@@ -149,7 +153,19 @@ export class Group {
     this.processor = options.makeProcessor({
       released: (lane, entry) => this.#released(lane, entry),
       settled: (lane, entry) => this.#settled(lane, entry),
-      again: (lane, entry) => this.#released(lane, entry, true),
+      again: (lane, entry) => this.#released(lane, entry, 'again'),
+      host: {
+        setAside: (lane, entry) => {
+          lane.aside.push(entry)
+          this.#released(lane, entry, 'aside')
+        },
+        probe: (lane) => this.#probe(lane),
+        goOn: (lane) => {
+          for (const entry of lane.aside) lane.queue.putBack(entry)
+          lane.aside = []
+          this.#starter.pump(lane)
+        },
+      },
       nextInPlace: (lane, entry) => this.#nextInPlace(lane, entry),
       now: () => this.#starter.now(),
       laneChanged: (lane) => {
@@ -392,10 +408,15 @@ export class Group {
   // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────
 
   #mayStart(lane: Lane): boolean {
+    return lane.heldBy === undefined && this.#mayProbe(lane)
+  }
+
+  #mayProbe(lane: Lane): boolean {
     return (
       lane.state === 'open' &&
       !this.#stopping &&
       !this.#rebalancing &&
+      !this.options.isHalted() &&
       lane.troubled === 0 &&
       lane.handlerPauses === 0 &&
       (!lane.crowded || lane.running === 0) &&
@@ -403,16 +424,23 @@ export class Group {
     )
   }
 
+  #probe(lane: Lane): Entry | undefined {
+    const [entry] = lane.aside
+    if (entry === undefined || !this.#mayProbe(lane) || !this.#starter.startThis(lane, entry)) return undefined
+    lane.aside.shift()
+    return entry
+  }
+
   #mainTopic(lane: Lane): string {
     return this.options.tier === undefined ? lane.topic : (this.options.topology.origin(lane.topic)?.main ?? lane.topic)
   }
 
-  #released(lane: Lane, entry: Entry, again = false): void {
+  #released(lane: Lane, entry: Entry, then: 'next' | 'again' | 'aside' = 'next'): void {
     if (lane.closed) this.#unfinished.forget(lane, entry)
     if (this.#stopping) {
       this.#starter.giveBack(lane)
       this.options.progress()
-    } else this.#starter.released(lane, entry, again)
+    } else this.#starter.released(lane, entry, then)
   }
 
   /** The lane's next record for the place of one that has simply succeeded; undefined where the place was given back. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../ports'
 import type { Group } from './group'
 import type { Lane } from './lane'
+import type { Outage } from './outages'
 
 export interface PartitionHealth {
   readonly topic: string
@@ -8,9 +9,11 @@ export interface PartitionHealth {
   /**
    * `ok`; `waiting` (holds only records that are not due yet); `paused` (by `pause()`, here or in a handler); `full`
    * (has all the records there is room for); `opening` and `verifying` (asks the broker where the group stands);
-   * `blocked` (a copy cannot be published, so the offset waits).
+   * `blocked` (a copy cannot be published, so the offset waits); `held` (a dependency is down, see `heldBy`).
    */
-  readonly state: 'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked'
+  readonly state: 'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked' | 'held'
+  /** The dependency that the partition waits for. */
+  readonly heldBy?: string
   /** The next offset to be fetched; decimal text. */
   readonly position: string | undefined
   /** What the broker last acknowledged; decimal text. */
@@ -38,11 +41,16 @@ export interface GroupHealth {
 
 /** Everything in it can be given to JSON.stringify. */
 export interface Health {
-  /** `ok` only where every group is `ok` and no partition is `blocked`; `degraded` says that somebody should look. */
-  readonly status: 'idle' | 'starting' | 'ok' | 'paused' | 'degraded' | 'stopping' | 'stopped'
+  /**
+   * `ok` only where every group is `ok` and no partition is `blocked`; `degraded` says that somebody should look; `held` that
+   * nothing is wrong here, but partitions wait for a dependency: see `outages`.
+   */
+  readonly status: 'idle' | 'starting' | 'ok' | 'paused' | 'held' | 'degraded' | 'stopping' | 'stopped'
   /** One line for each reason of `degraded`. */
   readonly problems: readonly string[]
   readonly groups: readonly GroupHealth[]
+  /** Dependencies that handlers have found down. */
+  readonly outages: readonly Outage[]
 }
 
 /** So long without an answer to a fetch, which comes every 200 ms when idle, is more than a hiccup. ms. */
@@ -78,6 +86,7 @@ function partitionHealth(lane: Lane, clock: Clock, paused: boolean, oldest: numb
     running: lane.running,
     oldestRunningMs: oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest),
     ...(nextDueAt !== undefined && nextDueAt > 0 && { nextDueAt }),
+    ...(lane.heldBy !== undefined && { heldBy: lane.heldBy }),
   }
 }
 
@@ -85,6 +94,7 @@ function stateOf(lane: Lane, clock: Clock, paused: boolean, nextDueAt: number | 
   if (lane.state === 'opening' || lane.state === 'verifying') return lane.state
   if (lane.troubled > 0) return 'blocked'
   if (paused || lane.handlerPauses > 0) return 'paused'
+  if (lane.heldBy !== undefined) return 'held'
   if (lane.full) return 'full'
   return lane.running === 0 && nextDueAt !== undefined && nextDueAt > clock.now() ? 'waiting' : 'ok'
 }

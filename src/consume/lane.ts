@@ -72,6 +72,9 @@ export class Lane implements TopicPartition {
   troubled = 0
   /** Records whose handler has ended and whose copy, or what they sent, is under way. */
   copies = 0
+  /** The dependency that the lane waits for, and the records that are to be handled first once it is back. */
+  heldBy: string | undefined
+  aside: Entry[] = []
   /** Handlers that paused the lane and did not resume it. */
   handlerPauses = 0
   /** Whether fetching is paused, by us and for want of room. */
@@ -125,7 +128,7 @@ export class Lane implements TopicPartition {
 
   /** Returns how many records were dropped before they had started. */
   close(): number {
-    const dropped = this.queue.length
+    const dropped = this.queue.length + this.aside.length
     this.state = 'closed'
     this.dropQueue()
     this.wake()
@@ -134,6 +137,7 @@ export class Lane implements TopicPartition {
 
   dropQueue(): void {
     this.queue.clear()
+    this.aside = []
     this.dueTimer?.cancel()
     this.dueTimer = undefined
   }

@@ -2,11 +2,11 @@
  * The way of one record, in order: whose it is, decode, handler, judge, route, copy, settle. Every step that can fail
  * ends in a copy on another topic or leaves the record unsettled; none throws.
  */
-import { describeError, type Classifier } from '../classify'
+import { describeError, type Classifier, type HoldVerdict, type Verdict } from '../classify'
 import type { Settings } from '../config'
 import type { Outbox, SendResult } from '../deliver'
 import { RetrylineError } from '../errors'
-import { errorText, type Emitter } from '../observe'
+import { errorText, type Emitter, type EventOf } from '../observe'
 import type { Clock, Random } from '../ports'
 import { toRec, type HandlerMessage, type Outgoing, type OutgoingMessage } from '../record'
 import {
@@ -22,8 +22,10 @@ import {
 } from '../route'
 import type { Topology } from '../topology'
 import type { Attempt } from './attempt'
+import type { DeadLetterLimit } from './dead-letter-limit'
 import type { Decoder } from './decode'
 import type { Entry, Lane, Outcome } from './lane'
+import type { LaneHost, Outages } from './outages'
 import { attemptFields, classifyContext, createAttemptRunner, placeOf, type AttemptRunner } from './run-attempt'
 import { checkOutgoing } from './staged'
 
@@ -45,6 +47,10 @@ export interface ProcessorOptions {
   readonly countPartitions: (topic: string) => Promise<number>
   /** The handler's place is free again, and what waits behind the record's key may start. */
   readonly released: (lane: Lane, entry: Entry) => void
+  /** For records whose dependency is down. */
+  readonly host: LaneHost
+  readonly outages: Outages
+  readonly limit: DeadLetterLimit | undefined
   /** The record is done with: its offset may be committed. */
   readonly settled: (lane: Lane, entry: Entry) => void
   /** In place of `released`: the record is to be handled once more, by this lane, before what waits behind its key. */
@@ -64,10 +70,21 @@ export interface Processor {
   start(lane: Lane, entry: Entry): void
 }
 
-interface Judged {
+interface Failure {
   readonly error: unknown
   readonly timedOut: boolean
   readonly latenessMs: number | undefined
+}
+
+type AttemptOutcome = EventOf<'attempt'>['outcome']
+
+/** A failure, and what is to become of the record. */
+interface Judged extends Failure {
+  readonly opened: Handled | Rejected
+  readonly decision: Decision
+  readonly because: string
+  /** ms since the epoch. */
+  readonly at: number
 }
 
 export function createProcessor(options: ProcessorOptions): Processor {
@@ -96,8 +113,9 @@ export function createProcessor(options: ProcessorOptions): Processor {
       emitter.emit('skipped', { ...placeOf({ lane, entry }), why: 'joined' })
       ;(running.joiners ??= []).push((outcome) => conclude(lane, entry, outcome, running))
     } else if (entry.opened?.kind === 'reject') {
-      const { opened } = entry
-      carryOn(lane, entry, () => reject(lane, entry, opened))
+      const judged = judgeRejected(entry.opened)
+      if (mayGo(judged)) carryOn(lane, entry, () => carry(lane, entry, judged))
+      else options.again(lane, entry)
     } else if (entry.replayed && !openReplay(lane, entry)) {
       options.settled(lane, entry)
       options.released(lane, entry)
@@ -110,6 +128,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   function succeeded({ lane, entry }: Attempt): Entry | undefined {
+    options.limit?.settled()
     options.settled(lane, entry)
     const next = options.nextInPlace(lane, entry)
     if (next === undefined || isPlain(lane, next)) return next
@@ -155,20 +174,61 @@ export function createProcessor(options: ProcessorOptions): Processor {
         emitter.emit('late', { ...placeOf({ lane, entry }), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
       }
       options.released(lane, entry)
-    } else if (outcome.kind === 'again') options.again(lane, entry)
-    else if (outcome.kind === 'ok') {
+      return
+    }
+    if (outcome.kind === 'again') {
+      if (!options.outages.ended(lane, entry, true)) options.again(lane, entry)
+      return
+    }
+    if (outcome.kind === 'ok') {
+      options.outages.ended(lane, entry, false)
       const { sends } = attempt
       if (sends !== undefined) {
         carryOn(lane, entry, () => publishStaged(lane, entry, sends))
         return
       }
+      options.limit?.settled()
       options.settled(lane, entry)
       options.released(lane, entry)
-    } else {
-      const { latenessMs } = attemptFields(attempt, clock)
-      const judged = { error: outcome.error, timedOut: outcome.kind === 'timeout', latenessMs }
-      carryOn(lane, entry, () => failed(lane, entry, judged, attempt))
+      return
     }
+    const { latenessMs } = attemptFields(attempt, clock)
+    const failure = { error: outcome.error, timedOut: outcome.kind === 'timeout', latenessMs }
+    const { verdict, opened } = classify(lane, entry, failure)
+    if (verdict.kind === 'hold') {
+      if (isHeld(lane, entry, verdict, opened)) {
+        tellAttempt(attempt, 'held', verdict.because, failure)
+        return
+      }
+    } else options.outages.ended(lane, entry, false)
+    const judged = judge(failure, verdict, opened)
+    const goes = mayGo(judged)
+    const became = failure.timedOut ? 'timeout' : judged.decision.kind
+    tellAttempt(attempt, goes ? became : 'again', judged.because, failure)
+    if (goes) carryOn(lane, entry, () => carry(lane, entry, judged))
+    else options.again(lane, entry)
+  }
+
+  function isHeld(lane: Lane, entry: Entry, verdict: HoldVerdict, opened: Handled): boolean {
+    if (!options.stopping()) {
+      return options.outages.holds(options.host, lane, entry, verdict, opened.attempt >= topology.maxAttempts)
+    }
+    // The next owner finds out for itself.
+    options.again(lane, entry)
+    return true
+  }
+
+  /** Where no more may be dead-lettered, the record is to stay where it is. */
+  function mayGo({ decision }: Judged): boolean {
+    if (decision.kind === 'dead-letter') return options.limit?.allows() ?? true
+    options.limit?.settled()
+    return true
+  }
+
+  function tellAttempt(attempt: Attempt, outcome: AttemptOutcome, because: string, { error }: Failure): void {
+    if (!attempt.called || !emitter.active.attempt) return
+    const { name: errorClass } = describeError(error)
+    emitter.emit('attempt', { ...attemptFields(attempt, clock), outcome, because, errorClass })
   }
 
   /** The handler's place is free; what is still to be done for the record is counted, since a stop waits for it. */
@@ -192,13 +252,13 @@ export function createProcessor(options: ProcessorOptions): Processor {
     try {
       ready = await Promise.all(sends.map(async (message, i) => toOutgoing(message, entry, lane, i)))
     } catch (error) {
-      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) })
+      await failedAfterwards(lane, entry, error)
       return
     }
     const results = await Promise.all(ready.map((record) => outbox.send(record, troubleOf(lane))))
     if (results.includes('too-large')) {
       const error = new RetrylineError('RETRYLINE_PUBLISH', 'a record given to ctx.send() is too large for its topic')
-      await failed(lane, entry, { error, timedOut: false, latenessMs: latenessOf(entry) })
+      await failedAfterwards(lane, entry, error)
     } else if (!results.includes('closed')) settleIfOpen(lane, entry)
   }
 
@@ -213,57 +273,42 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return { topic, partition: chosen, key, value, headers }
   }
 
-  /** Judges a failure and carries it to its next topic. The attempt is reported with what became of it. */
-  async function failed(lane: Lane, entry: Entry, judged: Judged, attempt?: Attempt): Promise<void> {
+  function classify(lane: Lane, entry: Entry, { error }: Failure): { verdict: Verdict; opened: Handled } {
     const rec = toRec(lane.topic, lane.partition, entry.message)
     const opened = (entry.opened as Handled | undefined) ?? (openMain(rec, topology) as Handled)
-    const context = classifyContext(lane, entry, opened.attempt, topology.maxAttempts)
-    const verdict = classifier(judged.error, context)
-    const now = clock.now()
-    const { main, firstFailedAt } = opened
-    const route = {
-      main,
-      attempt: opened.attempt,
-      firstFailedAt,
-      verdict,
-      timedOut: judged.timedOut,
-      topology,
-      now,
-      random,
-    }
-    const decision = decideRoute(route)
-    if (attempt?.called && emitter.active.attempt) {
-      emitter.emit('attempt', {
-        ...attemptFields(attempt, clock),
-        outcome: judged.timedOut ? 'timeout' : decision.kind,
-        because: verdict.because,
-        errorClass: describeError(judged.error).name,
-      })
-    }
-    await carry(lane, entry, opened, decision, verdict.because, judged, now)
+    return { verdict: classifier(error, classifyContext(lane, entry, opened.attempt, topology.maxAttempts)), opened }
   }
 
-  async function reject(lane: Lane, entry: Entry, opened: Rejected): Promise<void> {
+  function judge(failure: Failure, verdict: Verdict, opened: Handled): Judged {
+    const now = clock.now()
+    const { main, attempt, firstFailedAt } = opened
+    const { timedOut } = failure
+    // A dependency that is down, for once, is a reason to try again like any other.
+    const routed = verdict.kind === 'hold' ? { kind: 'retry' as const } : verdict
+    const decision = decideRoute({ main, attempt, firstFailedAt, verdict: routed, timedOut, topology, now, random })
+    return { ...failure, opened, decision, because: verdict.because, at: now }
+  }
+
+  function judgeRejected(opened: Rejected): Judged {
     const because = opened.problems.join('; ')
     const decision = toDeadLetter({ main: opened.main, attempt: opened.attempt, topology }, opened.reason)
     const error = new RetrylineError('RETRYLINE_UNDECODABLE', `the retry headers make no sense: ${because}`)
-    await carry(lane, entry, opened, decision, because, { error, timedOut: false, latenessMs: undefined }, clock.now())
+    return { error, timedOut: false, latenessMs: undefined, opened, decision, because, at: clock.now() }
   }
 
-  async function carry(
-    lane: Lane,
-    entry: Entry,
-    opened: Handled | Rejected,
-    first: Decision,
-    because: string,
-    judged: Judged,
-    at: number,
-  ): Promise<void> {
+  /** What the handler sent could not be: the record itself goes on as one whose handler has failed. */
+  async function failedAfterwards(lane: Lane, entry: Entry, error: unknown): Promise<void> {
+    const failure = { error, timedOut: false, latenessMs: latenessOf(entry) }
+    const { verdict, opened } = classify(lane, entry, failure)
+    await carry(lane, entry, judge(failure, verdict, opened))
+  }
+
+  async function carry(lane: Lane, entry: Entry, judged: Judged): Promise<void> {
     const rec = toRec(lane.topic, lane.partition, entry.message)
     const error = describeError(judged.error)
-    const { latenessMs } = judged
+    const { opened, because, at, latenessMs } = judged
     const failure = { error, because, at, groupId: settings.groupId, release: settings.release, latenessMs }
-    let decision = first
+    let { decision } = judged
     for (;;) {
       const slim = decision.kind === 'dead-letter' && decision.reason === 'too-large'
       const partitions = await partitionsOf(lane, decision.topic)

@@ -116,6 +116,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
       attempt.sends === undefined &&
       attempt.joiners === undefined &&
       attempt.work === undefined &&
+      attempt.lane.heldBy === undefined &&
       !attempt.lane.closed
     if (!ordinary) {
       settled(attempt, OK)

@@ -91,6 +91,15 @@ export class Starter {
     if (gated) this.#armDue(lane)
   }
 
+  /** Starts a record that is in no queue any more; false where no place is free. */
+  startThis(lane: Lane, entry: Entry): boolean {
+    if (this.#free === 0) return false
+    this.#free--
+    lane.running++
+    this.#options.start(lane, entry)
+    return true
+  }
+
   #take(lane: Lane): Entry | undefined {
     return lane.queue.take(this.#options.gated ? this.#options.clock.now() : 0)
   }
@@ -112,11 +121,14 @@ export class Starter {
     lane.running--
   }
 
-  /** The place is free, and so is the record's key; with `again` the record itself goes first. */
-  released(lane: Lane, entry: Entry, again: boolean): void {
+  /**
+   * The place is free, and so is the record's key. With `again` the record itself goes first; one that was set `aside` keeps
+   * its key.
+   */
+  released(lane: Lane, entry: Entry, then: 'next' | 'again' | 'aside' = 'next'): void {
     this.giveBack(lane)
-    if (again) lane.queue.putBack(entry)
-    else if (!lane.closed) lane.queue.release(entry)
+    if (then === 'again') lane.queue.putBack(entry)
+    else if (then === 'next' && !lane.closed) lane.queue.release(entry)
     const first = this.#turns.next()
     if (first === undefined) {
       this.pump(lane)

@@ -19,7 +19,7 @@ interface EventShapes {
     originalTopic: string
     attempt: number
     tryInAttempt: number
-    outcome: 'ok' | 'retry' | 'dead-letter' | 'again' | 'timeout'
+    outcome: 'ok' | 'retry' | 'dead-letter' | 'held' | 'again' | 'timeout'
     because?: string
     errorClass?: string
     /** How long the handler took, ms. */
@@ -76,6 +76,12 @@ interface EventShapes {
   restarted: { tier: TierName }
   started: { groups: readonly string[]; durationMs: number }
   stopped: { durationMs: number; abandoned: readonly At[] }
+  /** A dependency counts as down: records that need it are set aside, and their partitions wait. */
+  held: { dependency: string; because: string; failures: number }
+  /** A probe has succeeded: the partitions that waited go on. */
+  released: { dependency: string; heldMs: number; lanes: number; probes: number }
+  /** `deadLetterLimit` is reached: nothing starts any more until somebody says so. */
+  halted: { deadLetters: number; of: number; withinMs: number }
   paused: { by: 'user' | 'handler'; topic?: string; partition?: number }
   resumed: { by: 'user' | 'handler'; topic?: string; partition?: number }
   /** Anything else that failed and was contained: a classifier, a hook, a listener, a look-up that is tried again. */
@@ -121,6 +127,9 @@ export const EVENT_TYPES = [
   'restarted',
   'started',
   'stopped',
+  'held',
+  'released',
+  'halted',
   'paused',
   'resumed',
   'problem',

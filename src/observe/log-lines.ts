@@ -86,6 +86,20 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
         ? `stopped in ${e.durationMs} ms, left uncommitted: ${e.abandoned.map(at).join(', ')}`
         : `stopped in ${e.durationMs} ms`,
   },
+  held: {
+    level: 'warn',
+    text: (e) => `'${e.dependency}' is down, records that need it wait, uncommitted: ${e.because}`,
+  },
+  released: {
+    level: 'info',
+    text: (e) => `'${e.dependency}' is back after ${e.heldMs} ms: ${e.lanes} partitions go on`,
+  },
+  halted: {
+    level: 'error',
+    text: (e) =>
+      `nothing is handled any more: ${e.deadLetters} of ${e.of} records became dead letters within ${e.withinMs} ms ` +
+      '(deadLetterLimit); mend the cause, then restart or call resume()',
+  },
   paused: { level: (e) => (e.by === 'user' ? 'info' : 'debug'), text: (e) => `paused by ${e.by}${where(e)}` },
   resumed: { level: (e) => (e.by === 'user' ? 'info' : 'debug'), text: (e) => `resumed by ${e.by}${where(e)}` },
   problem: { level: 'warn', text: (e) => `${e.where}: ${e.error}` },

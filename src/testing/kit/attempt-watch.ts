@@ -10,9 +10,9 @@ import { insideOf } from '../inside'
 export interface Watched {
   /**
    * What becomes of the record. `again`: the handler paused its partition and threw, so it comes again, and no attempt is
-   * counted. `skipped`: its headers say that it is another group's.
+   * counted. `held`: a dependency is down, so it waits, uncommitted. `skipped`: its headers say that it is another group's.
    */
-  readonly outcome: 'succeeded' | 'retry' | 'dead-letter' | 'again' | 'skipped'
+  readonly outcome: 'succeeded' | 'retry' | 'dead-letter' | 'held' | 'again' | 'skipped'
   /** How often the handler was called: 0 for what cannot be decoded, more than 1 for quick tries. */
   readonly calls: number
   /** `retry`: the tier that it would wait in (`10m`), and for how long, ms, jitter included. */
@@ -63,7 +63,12 @@ export function watchAttempt(kafka: FakeKafka, clock: InnerClock, pause: () => v
     envelope: (event) => void problems.push(...event.problems),
   }
   const isOver = (): boolean =>
-    retried !== undefined || dead !== undefined || skipped || ended?.outcome === 'ok' || isAgain(ended)
+    retried !== undefined ||
+    dead !== undefined ||
+    skipped ||
+    ended?.outcome === 'ok' ||
+    ended?.outcome === 'held' ||
+    isAgain(ended)
 
   return {
     hooks,
@@ -102,6 +107,8 @@ export function watchAttempt(kafka: FakeKafka, clock: InnerClock, pause: () => v
         return { outcome: 'retry', tier: topology.origin(to)?.tier.name ?? '', delayMs, to, because, error, ...common }
       }
       if (skipped) return { outcome: 'skipped', ...common }
+      if (ended?.outcome === 'held')
+        return { outcome: 'held', ...(ended.because !== undefined && { because: ended.because }), ...common }
       if (isAgain(ended)) return { outcome: 'again', ...common }
       if (ended?.outcome === 'ok') return { outcome: 'succeeded', ...common }
       const waits = clock.parked()

@@ -72,6 +72,8 @@ export async function attempt<V = unknown, S extends StandardSchema | undefined 
   const consumerOptions = {
     ...DEFAULTS,
     logger: silentLogger,
+    // One record alone never makes the threshold of production.
+    outage: { failures: 1 },
     ...rest,
     topic: rest.topic ?? checked.topic ?? DEFAULTS.topic,
     kafka,

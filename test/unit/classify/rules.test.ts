@@ -235,7 +235,7 @@ describe('classifyProblems', () => {
     ]
     expect(classifyProblems(wrong)).toEqual([
       'classify[0].match.statu is unknown: use one of type, name, code, status, message, when',
-      "classify[0].verdict is 'hold': use 'retry' or 'dead-letter'",
+      "classify[0].verdict is 'hold': use 'retry', 'dead-letter' or hold('name of what is down')",
       'classify[1] is 7: give { match, verdict }, or use retryOn() or deadLetterOn()',
       'classify[2].match is empty and would never apply: name at least one field',
       "classify[2].after is '5 m': give a number of ms, 0 or more, or a duration such as '10m'",

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { builtInRules } from '../../../src/classify'
-import { NonRetryableError, RetryableError, RetrylineError } from '../../../src/errors'
+import { NonRetryableError, RetryableError, RetrylineError, outage } from '../../../src/errors'
 import { judge, ofClass, shaped } from './helpers'
 
 const thrownBy = (fn: () => unknown): unknown => {
@@ -33,6 +33,10 @@ const grpc = (code: number): Error =>
 /** For each row: errors as the libraries throw them. */
 const examples: Record<string, unknown[]> = {
   'retryable-error': [new RetryableError('later'), new Error('x', { cause: new RetryableError('later') })],
+  'outage-error': [
+    outage('payments'),
+    shaped('x', {}, outage('payments', { cause: shaped('x', { code: 'ECONNREFUSED' }) })),
+  ],
   'non-retryable-error': [new NonRetryableError('never'), shaped('x', {}, new NonRetryableError('never'))],
   'handler-timeout': [new RetrylineError('RETRYLINE_HANDLER_TIMEOUT', 'too slow')],
   network: [

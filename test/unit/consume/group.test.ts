@@ -2,8 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import { createClassifier } from '../../../src/classify'
 import { resolveOptions } from '../../../src/config'
+import { DeadLetterLimit } from '../../../src/consume/dead-letter-limit'
 import { createDecoder } from '../../../src/consume/decode'
 import { Group } from '../../../src/consume/group'
+import { Outages } from '../../../src/consume/outages'
 import { createProcessor } from '../../../src/consume/process-record'
 import type { Outbox } from '../../../src/deliver'
 import { silentLogger, type CommitEntry, type GroupListener } from '../../../src/ports'
@@ -43,15 +45,29 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
     close: nothing,
   }
   const { topology } = settings
+  const outages = new Outages(clock, emitter, settings.outage)
+  const limit = settings.deadLetterLimit && new DeadLetterLimit(clock, emitter, settings.deadLetterLimit)
   const group = new Group({
     ...{ settings, topology, groupId: 'billing', topics: ['orders'], tier: undefined, clock, emitter },
     admin: admin as never,
     driver: { consumer: (_: unknown, told: GroupListener) => ((listener = told), consumer) } as never,
+    isHalted: () => limit?.halted === true,
     isPaused: () => false,
     progress: nothing,
     makeProcessor: (callbacks) =>
       createProcessor({
-        ...{ settings, topology, outbox, clock, emitter, random: () => 0, frameName: 'frame', ...callbacks },
+        ...{
+          settings,
+          topology,
+          outbox,
+          outages,
+          limit,
+          clock,
+          emitter,
+          random: () => 0,
+          frameName: 'frame',
+          ...callbacks,
+        },
         classifier: createClassifier({ unknownErrors: 'dead-letter', now: () => clock.now() }),
         decoder: createDecoder({ decode: settings.decode, schema: settings.schema }),
         countPartitions: () => Promise.resolve(1),
