@@ -2,7 +2,7 @@ import { RetrylineError } from '../errors'
 import { protocolError } from './errors'
 import { PartitionLog, type Topic } from './log'
 import type { LogWorld } from './log-keeping'
-import { FIRST, NOBODY, type Nodes, type NodeAddress, type Placement } from './nodes'
+import { FIRST, NOBODY, Nodes, type NodeAddress, type Placement } from './nodes'
 import { isValidSetting, TOPIC_DEFAULTS } from './topic-settings'
 
 const VALID_NAME = /^[a-zA-Z0-9._-]{1,249}$/
@@ -18,15 +18,16 @@ export class TopicStore {
   private readonly topics = new Map<string, Topic>()
   private readonly watchers = new Set<() => void>()
 
-  /** `now` in wall ms; `looks`: when the broker looks for what it may throw away. */
+  /** `now` in wall ms; `looks`: when the broker looks for what it may throw away, if it does. */
   constructor(
-    private readonly cluster: Nodes,
-    private readonly now: () => number,
-    private readonly looks: LogWorld['looks'],
+    private readonly cluster = new Nodes(),
+    private readonly now: () => number = () => 0,
+    private readonly looks?: LogWorld['looks'],
   ) {}
 
   private newLog(topic: { readonly config: ReadonlyMap<string, string> }): PartitionLog {
     const { now, looks } = this
+    if (looks === undefined) return new PartitionLog()
     return new PartitionLog({ now, looks, setting: (name) => topic.config.get(name) ?? TOPIC_DEFAULTS[name] ?? '' })
   }
 

@@ -97,7 +97,7 @@ function cutting(ports: Set<number>): ISocketFactory {
   return ({ host, port, onConnect }) => {
     const socket: Socket = connect({ host, port }, onConnect)
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean
-    socket.write = ((...args: unknown[]) => {
+    socket.write = (...args: unknown[]) => {
       const bytes = args[0]
       const isProduce =
         (Buffer.isBuffer(bytes) ? bytes : Buffer.from(String(bytes), 'binary')).readInt16BE(4) === PRODUCE
@@ -107,7 +107,7 @@ function cutting(ports: Set<number>): ISocketFactory {
         return true
       }
       return write(...args)
-    })
+    }
     return socket
   }
 }
