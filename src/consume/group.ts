@@ -23,9 +23,9 @@ import { serialQueue, takeBatch, type Intake } from './intake'
 import { type Entry, Lane, laneKey } from './lane'
 import { openLanes } from './opening'
 import type { LaneHost } from './outages'
+import { createPositions, type Positions } from './positions'
 import type { Processor } from './process-record'
 import { exceedsShare, fetchSizes } from './room'
-import { SerialQueue } from './serial-queue'
 import { Starter } from './starter'
 import { UnfinishedTable } from './unfinished'
 
@@ -77,6 +77,7 @@ export class Group {
   readonly #consumer: GroupConsumer
   readonly #committer: Committer
   readonly #starter: Starter
+  readonly #positions: Positions
   readonly #intake: Intake
   #epoch = 0
   #memberId: string | undefined
@@ -117,7 +118,10 @@ export class Group {
           this.#committer.now()
         },
         batch: (batch) => this.#batch(batch),
-        passed: (where, first, next) => this.#passed(where, first, next),
+        passed: (where, first, next) => {
+          const lane = this.lanes.get(laneKey(where))
+          if (lane) this.#positions.passed(lane, first, next)
+        },
         crashed: (error, restarting) => {
           this.crashed = errorText(error)
           // The member is out of the group: its partitions go to others, and what has not started here goes with them.
@@ -142,6 +146,13 @@ export class Group {
       lanes: () => this.lanes.values(),
       ready: () => this.#consumer.running,
       commit: (entries) => this.#consumer.commit(entries),
+    })
+    this.#positions = createPositions({
+      admin: options.admin,
+      emitter,
+      consumer: this.#consumer,
+      stopping: () => this.#stopping,
+      moved: () => this.#committer.poke(),
     })
     this.#starter = new Starter({
       clock,
@@ -319,7 +330,7 @@ export class Group {
       if (lane.position === undefined || lane.closed) return
     }
     if (batch.fetchedOffset !== lane.position) {
-      await this.#refuse(lane, batch)
+      this.#positions.refuse(lane, batch)
       return
     }
     lane.synced = true
@@ -334,65 +345,6 @@ export class Group {
         this.#reportLane(lane)
       }
     }
-  }
-
-  /** The batch does not continue the lane: of another generation, or the log was cut below us. */
-  async #refuse(lane: Lane, batch: FetchedBatch): Promise<void> {
-    const { position } = lane
-    if (position === undefined) return
-    if (batch.fetchedOffset > position) {
-      const low = await this.#lowOf(lane)
-      if (lane.closed || lane.position !== position) return
-      if (low !== undefined && low > position) {
-        const { topic, partition } = lane
-        this.options.emitter.emit('gone', {
-          tier: this.tierName,
-          topic,
-          partition,
-          from: position.toString(),
-          to: low.toString(),
-        })
-        this.#advance(lane, low)
-      }
-    }
-    this.#consumer.seek(lane, lane.position ?? position)
-  }
-
-  async #lowOf(lane: Lane): Promise<bigint | undefined> {
-    try {
-      const ranges = await this.options.admin.ranges(lane.topic)
-      return ranges.find(({ partition }) => partition === lane.partition)?.low
-    } catch (error) {
-      this.options.emitter.emit('problem', {
-        where: `looking up the beginning of '${lane.topic}'`,
-        error: errorText(error),
-      })
-      return undefined
-    }
-  }
-
-  #passed(where: TopicPartition, first: bigint, next: bigint): void {
-    const lane = this.lanes.get(laneKey(where))
-    if (lane?.position === undefined || next <= lane.position) return
-    // Like a batch, it must continue the lane. It does not say where its fetch began; the first of a generation may be
-    // one of the generation before, so it counts only where it begins at our position.
-    if (first !== lane.position && !lane.synced) {
-      lane.synced = true
-      this.#consumer.seek(lane, lane.position)
-      return
-    }
-    this.#advance(lane, next)
-  }
-
-  #advance(lane: Lane, next: bigint): void {
-    // The queue was dropped: records that the tracker has never seen stand between its frontier and `next`.
-    if (this.#stopping) return
-    lane.position = next
-    // Records that wait in their batches are not known to the tracker: it must not step over them.
-    if (lane.queue instanceof SerialQueue && lane.queue.extend(next)) return
-    if (!lane.tracker.pass(next)) return
-    lane.dirty = true
-    this.#committer.poke()
   }
 
   // ── a batch into its lane ────────────────────────────────────────────────────────────────────────────────────────
