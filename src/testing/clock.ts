@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { RetrylineError } from '../errors'
 import { systemClock, type Clock, type Timer } from '../ports'
+import { checkRealTime, realTime } from './clock/real-time'
 import { toMs, type Duration } from './duration'
 import { TimerQueue, type Entry, type Purpose } from './timer-queue'
 import { WorkOffice, type FakeWork } from './work'
@@ -17,8 +18,7 @@ import { WorkOffice, type FakeWork } from './work'
  * Stalled: something is busy and nothing has happened to counted work for `stallAfter` real ms.
  *
  * Must never happen: time that goes back; a timer fired early, or twice; a wait without an end. All that is real here
- * (macrotasks, the stall's time) comes from the system clock, which captures it at load: a test framework's fake
- * timers cannot stop it.
+ * (macrotasks, the stall's time) is captured at load: a test framework's fake timers cannot stop it.
  */
 
 export interface ManualClock extends Clock {
@@ -64,9 +64,6 @@ export interface ClockOptions {
   stallAfter?: number
 }
 
-// A framework's fake timers replace the method on this very object, so the method itself is kept.
-const realNow = performance.now.bind(performance)
-
 /** Work that never rests, though it keeps happening, is given up after so many times `stallAfter`. */
 const PATIENCE = 10
 /** A stall is so many looks in a row without progress: a process that gets no processor looks seldom. */
@@ -81,6 +78,7 @@ function here(fn: () => void): () => void {
 const fault = (message: string): RetrylineError => new RetrylineError('RETRYLINE_TESTING', message)
 
 export function createManualClock(options: ClockOptions = {}): InnerClock {
+  checkRealTime()
   const { stallAfter = 2000 } = options
   const startAt = Math.floor(Number(options.startAt ?? systemClock.now()))
   if (!Number.isFinite(startAt)) throw fault(`startAt: ${String(options.startAt)} is not a time`)
@@ -96,7 +94,7 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
   const set = (at: number, wall: boolean, purpose: Purpose, fn: () => void): Timer =>
     timers.add({ at, wall, purpose, owner: office.current(), fire: here(fn) })
 
-  const turn = (): Promise<void> => new Promise((resolve) => void systemClock.soon(resolve))
+  const turn = (): Promise<void> => new Promise((resolve) => void realTime.soon(resolve))
 
   /** Resolves when nothing is busy, or after `ms` real ms. */
   const idleWithin = (ms: number): Promise<void> =>
@@ -106,12 +104,12 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
         timer.cancel()
         resolve()
       }
-      const timer = systemClock.after(ms, settle)
+      const timer = realTime.after(ms, settle)
       office.onIdle(settle)
     })
 
   async function untilQuiet(): Promise<'quiet' | 'stalled'> {
-    const began = realNow()
+    const began = realTime.now()
     let seen = office.activity
     let looks = 0
     for (;;) {
@@ -126,7 +124,7 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
       looks = office.activity === seen ? looks + 1 : 0
       if (looks >= LOOKS) return 'stalled'
       seen = office.activity
-      if (realNow() - began >= PATIENCE * stallAfter) return 'stalled'
+      if (realTime.now() - began >= PATIENCE * stallAfter) return 'stalled'
     }
   }
 
@@ -220,7 +218,7 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
     at: (time, fn) => set(Math.ceil(time) || 0, true, 'wait', fn),
     soon(fn) {
       const work = office.track(() => 'a callback of clock.soon')
-      const timer = systemClock.soon(
+      const timer = realTime.soon(
         here(() => {
           try {
             fn()
