@@ -2,7 +2,7 @@ import { createFakeKafka } from '../../../../src/testing'
 import { plain, type Story } from './stage'
 
 export async function onFake(story: Story): Promise<unknown[]> {
-  const kafka = createFakeKafka({ slowPolls: story.slowPolls ?? false })
+  const kafka = createFakeKafka({ slowPolls: story.slowPolls ?? false, cleanEvery: '1s' })
   const prefix = 'fake.'
   const trace: unknown[] = []
   const { clock } = kafka

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { clientStories } from './client-stories'
 import { groupStories } from './group-stories'
+import { logStories } from './log-stories'
 import { handlerStories } from './handler-stories'
 import { ownershipStories } from './ownership-stories'
 import { producerStories } from './producer-stories'
@@ -8,6 +9,7 @@ import type { Story } from './stage'
 import { transactionStories } from './transaction-stories'
 
 export const stories: Record<string, Story> = {
+  ...logStories,
   ...handlerStories,
   ...groupStories,
   ...clientStories,
