@@ -11,8 +11,6 @@
  * The broker looks every few minutes. Here it is looked only when somebody looks at the log, as of the last such time:
  * nobody can tell the difference.
  */
-import type { StoredRecord } from './log'
-
 export interface LogWorld {
   /** Wall time in ms. */
   now(): number
@@ -27,6 +25,15 @@ export interface Segment {
   /** The newest time stamp of its first batch, and of all. */
   readonly first: number
   newest: number
+}
+
+/** What compaction looks at. */
+interface Kept {
+  readonly offset: bigint
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly control: boolean
+  readonly batch: { readonly size: number; readonly context: { readonly lastOffsetDelta: number } }
 }
 
 interface Size {
@@ -109,7 +116,7 @@ export class Compactor {
   ) {}
 
   /** The records that stay; the same list where there is nothing to do. `below`: nothing from there on is touched. */
-  run(records: readonly StoredRecord[], now: number, below: bigint): readonly StoredRecord[] {
+  run<T extends Kept>(records: readonly T[], now: number, below: bigint): readonly T[] {
     if (!this.segments.policies().includes('compact')) return records
     const to = this.reach(now, below)
     if (to <= this.cleanBelow || !this.isWorthIt(records, to)) return records
@@ -117,7 +124,7 @@ export class Compactor {
   }
 
   /** All below `to`, whether it is worth it or not. */
-  compact(records: readonly StoredRecord[], now: number, to: bigint): readonly StoredRecord[] {
+  compact<T extends Kept>(records: readonly T[], now: number, to: bigint): readonly T[] {
     const newest = new Map<string, bigint>()
     for (const { key, offset, control } of records) {
       if (offset >= to) break
@@ -127,7 +134,7 @@ export class Compactor {
     return records.filter((record) => record.offset >= to || this.stays(record, newest, now))
   }
 
-  private stays({ key, value, offset, control }: StoredRecord, newest: Map<string, bigint>, now: number): boolean {
+  private stays({ key, value, offset, control }: Kept, newest: Map<string, bigint>, now: number): boolean {
     if (control) return true
     if (key === null || newest.get(key.toString('latin1')) !== offset) return false
     if (value !== null) return true
@@ -145,7 +152,7 @@ export class Compactor {
     return ends.reduce((min, one) => (one < min ? one : min))
   }
 
-  private isWorthIt(records: readonly StoredRecord[], to: bigint): boolean {
+  private isWorthIt(records: readonly Kept[], to: bigint): boolean {
     let clean = 0
     let dirty = 0
     for (const { offset, batch } of records) {

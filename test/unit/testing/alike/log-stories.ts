@@ -27,7 +27,8 @@ async function noteRecords(stage: Stage, topic: string, group: string, last: num
   await consumer.connect()
   await consumer.subscribe({ topic, fromBeginning: true })
   await consumer.run({
-    eachMessage: async ({ message: { offset, key, value } }) => void seen.push(`${offset}: ${key}=${value}`),
+    eachMessage: async ({ message: { offset, key, value } }) =>
+      void seen.push(`${offset}: ${String(key)}=${String(value)}`),
   })
   await stage.until(() => seen.some((one) => one.startsWith(`${last}:`)))
   stage.note('records', seen)
