@@ -15,7 +15,7 @@ export default defineConfig({
       {
         test: {
           name: 'offline',
-          include: ['test/{unit,flow,contract,cases,traps,architecture,golden,helpers}/**/*.test.ts'],
+          include: ['test/{unit,flow,contract,cases,traps,architecture,golden,helpers,explore}/**/*.test.ts'],
           exclude: [...needsBroker, ...needsOwnBrokers],
           sequence: { groupOrder: 0 },
           maxWorkers: 2,

@@ -1,6 +1,11 @@
 /** retryline/testing: an in-memory broker that speaks kafkajs, a clock that is moved by hand, and helpers for tests. */
 export { createFakeKafka } from './create-fake-kafka'
 export type { FakeClient, FakeKafka, FakeKafkaOptions, FakeRecord, ForeignRecord, TopicSpec } from './create-fake-kafka'
+export { explore } from './explore'
+export type { Explored, ExploreOptions } from './explore'
+export type { ExploreError } from './explore-trace'
+export type { ExploredConsumer, ExploreMember, SeenCommit, World } from './explore-world'
+export type { Disturbance, ExploredKind, ExploreFaults } from './explore-faults'
 export type { ManualClock } from './clock'
 export type { Duration } from './duration'
 export type { BrokerControls, GroupMemberView } from './broker-controls'

@@ -240,6 +240,10 @@ describe('docs/testing.md', () => {
     ['src/testing/clock.ts', 'ManualClock'],
     ['src/testing/broker-controls.ts', 'BrokerControls'],
     ['src/testing/faults.ts', 'NextRequest'],
+    ['src/testing/explore.ts', 'ExploreOptions'],
+    ['src/testing/explore-world.ts', 'World'],
+    ['src/testing/explore-world.ts', 'ExploreMember'],
+    ['src/testing/explore-faults.ts', 'ExploreFaults'],
   ])('%s: has every member of %s', (path, name) => {
     const all = [...members(path, name).keys()]
     expect(all.length).toBeGreaterThan(2)

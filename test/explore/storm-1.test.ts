@@ -1,0 +1,3 @@
+import { describeStorm } from './promises'
+
+describeStorm(1)
