@@ -33,7 +33,7 @@ export function outagePromises(given: Given): void {
 
   describe('outage: a dependency that is down', () => {
     for (const ordering of ['partition', 'key', 'unordered']) {
-      it(`R77, R78: what needs it waits, uncommitted, and is handled when it is back (${ordering})`, async () => {
+      it(`what needs it waits, uncommitted, and is handled when it is back (${ordering})`, async () => {
         const scene = await given.scene({ partitions: 2 })
         const payments = new Payments()
         const member = await scene.join(() => payments.charge(), { ...QUICK, ordering, concurrency: 4 })
@@ -158,7 +158,7 @@ export function outagePromises(given: Given): void {
   })
 
   describe('deadLetterLimit', () => {
-    it('R79: a bad deploy stops and shouts instead of dead-lettering everything', async () => {
+    it('a bad deploy stops and shouts instead of dead-lettering everything', async () => {
       const scene = await given.scene()
       let isBad = true
       const act = (): void => {
