@@ -1,0 +1,1 @@
+export default { testMatch: ['**/*.test.mjs'], moduleFileExtensions: ['mjs', 'cjs', 'js', 'json'], transform: {} }
