@@ -43,6 +43,8 @@ class Walker {
     await this.admin.connect()
     await this.admin.fetchTopicMetadata({ topics: [this.topic] })
     await this.join('first')
+    // A group that starts at the end looks for it only after the join: what is produced before that is not seen.
+    await this.quiet()
   }
 
   async end(): Promise<void> {
