@@ -1,6 +1,7 @@
 /** `kafka.broker`: faults, and what happens to a cluster from outside. */
 import { RetrylineError } from '../errors'
 import type { FakeBroker } from './broker'
+import { checkRequest } from './checked-arguments'
 import { KafkaJSError, KafkaJSNumberOfRetriesExceeded } from './errors'
 import type { LiveConsumer } from './fake-consumer'
 import type { EveryRequest, NextRequest, RequestFilter, RequestKind } from './faults'
@@ -64,8 +65,15 @@ export function createBrokerControls(
 
   return {
     ...createNodeControls(broker),
-    next: (kind, where) => broker.faults.next(kind, where),
-    every: (kind, where) => broker.faults.every(kind, where),
+    next(kind, where) {
+      checkRequest('kafka.broker.next()', kind, where)
+      return broker.faults.next(kind, where)
+    },
+
+    every(kind, where) {
+      checkRequest('kafka.broker.every()', kind, where)
+      return broker.faults.every(kind, where)
+    },
 
     rebalance(groupId) {
       if (broker.coordinator.view(groupId).members.length === 0) throw missing(`group ${groupId} has no members`)

@@ -247,6 +247,8 @@ export function createManualClock(options: ClockOptions = {}): InnerClock {
       }
     },
     jump(ms) {
+      if (!Number.isFinite(ms))
+        throw fault(`clock.jump(): ${String(ms)} is not a number of ms; give one, below 0 to go back`)
       offset += Math.trunc(ms)
       timers.shift(offset)
     },

@@ -3,6 +3,7 @@ import { RetrylineError } from '../errors'
 import { CLOCK, RANDOM, type Clock, type Random } from '../ports'
 import { createBrokerControls, type BrokerControls } from './broker-controls'
 import { FakeBroker } from './broker'
+import { checkOffset, checkOptions, checkTopic } from './checked-arguments'
 import { checkRecord } from './checked-record'
 import { createManualClock, type InnerClock, type ManualClock } from './clock'
 import type { ClientContext } from './cluster'
@@ -108,23 +109,6 @@ export interface FakeKafka extends FakeClient {
   produce(topic: string, record: ForeignRecord): { partition: number; offset: bigint }
 }
 
-/** For JavaScript: what the types would have said. */
-function checkOptions(options: FakeKafkaOptions): void {
-  const known = ['topics', 'startAt', 'stallAfter', 'clientId', 'retry', 'brokers', 'cleanEvery', 'slowPolls']
-  const stranger = Object.keys(options).find((name) => !known.includes(name))
-  const problem =
-    stranger !== undefined
-      ? `there is no option '${stranger}'; there are: ${known.join(', ')}`
-      : Array.isArray(options.topics) || (options.topics !== undefined && typeof options.topics !== 'object')
-        ? 'topics is not understood; give { orders: 3 }, the partitions of each topic'
-        : options.brokers !== undefined && !(Number.isInteger(options.brokers) && options.brokers >= 1)
-          ? `brokers: ${String(options.brokers)} is not a number of nodes; give 1 or more`
-          : options.cleanEvery !== undefined && !(toMs(options.cleanEvery) > 0)
-            ? 'cleanEvery: give more than 0 ms'
-            : undefined
-  if (problem !== undefined) throw new RetrylineError('RETRYLINE_TESTING', `createFakeKafka(): ${problem}`)
-}
-
 export function createFakeKafka(options: FakeKafkaOptions = {}): FakeKafka {
   checkOptions(options)
   return createFakeKafkaOn(createManualClock(options), options)
@@ -195,11 +179,16 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, 
     commits: (groupId, topic) =>
       broker.coordinator.history(groupId).filter((commit) => topic === undefined || commit.topic === topic),
 
-    createTopic: (name, spec: TopicOptions = {}) => broker.topics.create(name, spec),
+    createTopic(name, spec: TopicOptions = {}) {
+      checkTopic('kafka.createTopic()', name, spec)
+      broker.topics.create(name, spec)
+    },
+
     addPartitions: (topic, count) => broker.topics.grow(topic, broker.topics.mustFind(topic).partitions.length + count),
 
     deleteRecords(topic, partition, beforeOffset) {
-      broker.topics.mustFind(topic, partition).partitions[partition]?.deleteBefore(BigInt(beforeOffset))
+      const { partitions } = broker.topics.mustFind(topic, partition ?? -1)
+      partitions[partition]?.deleteBefore(checkOffset('kafka.deleteRecords()', beforeOffset))
     },
 
     produce(topic, record) {

@@ -109,7 +109,7 @@ export const isProtocolError = (error: FaultError): error is ProtocolErrorType =
 
 function checked(error: FaultError): FaultError {
   const connection = error === 'CONNECTION_CLOSED' || error === 'CONNECTION_REFUSED'
-  if (typeof error !== 'string' || connection || isProtocolError(error)) return error
+  if (connection || isProtocolError(error) || (typeof error === 'object' && error !== null)) return error
   throw new RetrylineError(
     'RETRYLINE_TESTING',
     `fail('${String(error)}'): not a protocol error that the fake knows; give one of ` +
