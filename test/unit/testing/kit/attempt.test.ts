@@ -5,6 +5,7 @@ import {
   deadLetterOn,
   exponential,
   NonRetryableError,
+  outage,
   RetryableError,
   retryOn,
   silentLogger,
@@ -65,6 +66,17 @@ describe('attempt(): the outcome', () => {
       outcome: 'dead-letter',
       reason: 'non-retryable',
       thrown: expect.any(SyntaxError) as SyntaxError,
+    })
+  })
+
+  it.each([1, 4])('attempt %i at a record whose dependency is down is held, and not counted', async (number) => {
+    const error = outage('the bank')
+    const result = await attempt(() => Promise.reject(error), order, { attempt: number })
+    expect(result).toMatchObject({
+      outcome: 'held',
+      because: 'the handler says that it is down',
+      thrown: error,
+      calls: 1,
     })
   })
 
