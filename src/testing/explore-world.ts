@@ -88,6 +88,8 @@ export interface Broken {
   readonly promise: string | undefined
   readonly text: string
   readonly cause?: unknown
+  /** It has used up its real time: to look for a run with fewer faults would take as long for each. */
+  readonly endless?: boolean
 }
 
 /** What ends a run early, out of whatever the scenario waits for. */

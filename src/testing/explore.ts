@@ -71,7 +71,10 @@ export async function explore(options: ExploreOptions): Promise<Explored> {
     sum.events += run.trace.length
     last = run.trace
     if (run.broken === undefined) continue
-    const least = shrink && seed === undefined ? await withFewerFaults(options, at, run) : { run, without }
+    const least =
+      shrink && seed === undefined && run.broken.endless !== true
+        ? await withFewerFaults(options, at, run)
+        : { run, without }
     throw told(options, at, least)
   }
   return { seeds: count, ...sum, trace: seed === undefined ? [] : (last?.all() ?? []) }
@@ -103,7 +106,7 @@ async function runOnce(options: ExploreOptions, seed: number, without: readonly 
   let timer: { cancel(): void } | undefined
   const endless = new Promise<Broken>((resolve) => {
     const text = `the run does not end within ${patience} real ms: its scenario waits for something that never comes`
-    timer = systemClock.after(patience, () => resolve({ promise: 'progress', text }))
+    timer = systemClock.after(patience, () => resolve({ promise: 'progress', text, endless: true }))
   })
   const outcome = await Promise.race([broken, scenario(), endless])
   timer?.cancel()

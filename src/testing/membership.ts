@@ -204,6 +204,8 @@ export class Membership {
   private async beat(interval: number): Promise<void> {
     const { cluster, events } = this.settings
     const { groupId, generationId, memberId } = this.identity
+    // Without a member id kafkajs never asks: what there is to hear stays unheard.
+    if (memberId === '') this.news = false
     if (memberId === '' || (!this.news && this.clock.now() < this.lastRequest + interval)) return
     this.news = false
     await cluster.send(

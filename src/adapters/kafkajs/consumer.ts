@@ -66,6 +66,9 @@ export function createKafkajsConsumer(
   let stopping: Promise<void> | undefined
   /** Since when the broker refuses commits because it does not know this member, monotonic, ms. */
   let unknownSince: number | undefined
+  /** A rebalance has begun, and we have not joined again. */
+  let rejoining = false
+  let rejoinTimer: Timer | undefined
   const joined = signal<void>()
 
   /** Clients that were given up, on their way out. */
@@ -124,7 +127,7 @@ export function createKafkajsConsumer(
         if (state === 'stopped') return
         if (state === 'crashed') contain('restarted', () => listener.restarted())
         member = true
-        unknownSince = undefined
+        settled()
         upWhereReady()
         joined.resolve()
         owned = new Map(Object.entries(payload.memberAssignment))
@@ -138,7 +141,13 @@ export function createKafkajsConsumer(
       })
     })
     client.on('consumer.rebalancing', () => {
-      if (client === consumer) contain('rebalancing', () => listener.rebalancing())
+      if (client !== consumer) return
+      settled()
+      rejoining = true
+      contain('rebalancing', () => listener.rebalancing())
+    })
+    client.on('consumer.fetch_start', () => {
+      if (client === consumer && rejoining && rejoinTimer === undefined) contain('fetch start', watchRejoin)
     })
     client.on('consumer.commit_offsets', () => {
       if (client === consumer) commitEvents++
@@ -163,6 +172,7 @@ export function createKafkajsConsumer(
         if (client !== consumer) return
         payloadCommit = undefined
         member = false
+        settled()
         // Where nothing has ever worked, an error that lasts ends the start.
         const restarting = !leaving && (passing || state !== 'starting')
         passing = false
@@ -187,7 +197,7 @@ export function createKafkajsConsumer(
     state = 'crashed'
     payloadCommit = undefined
     member = false
-    unknownSince = undefined
+    settled()
     consumer = makeClient()
     const gone = quietDisconnect(old).finally(() => retired.delete(gone))
     retired.add(gone)
@@ -207,6 +217,26 @@ export function createKafkajsConsumer(
     unknownSince ??= now
     if (state === 'running' && now - unknownSince >= MISSED_BEATS * options.heartbeatIntervalMs)
       replaceClient(FORGOTTEN)
+  }
+
+  /**
+   * The same where the join that fails is that of a rebalance: nothing starts until it is over, so nothing is committed
+   * that could be refused. kafkajs fetches again, though it has not joined; one that still has a member id finds out at
+   * its next heartbeat, and then joins or tells of a rebalance anew.
+   */
+  function watchRejoin(): void {
+    rejoinTimer = clock.after(MISSED_BEATS * options.heartbeatIntervalMs, () => {
+      rejoinTimer = undefined
+      if (state === 'running') replaceClient(FORGOTTEN)
+    })
+  }
+
+  /** Whatever was wrong with our membership, it is over. */
+  function settled(): void {
+    unknownSince = undefined
+    rejoining = false
+    rejoinTimer?.cancel()
+    rejoinTimer = undefined
   }
 
   function restartLater(): void {
@@ -275,6 +305,7 @@ export function createKafkajsConsumer(
 
   async function finish(): Promise<void> {
     restartTimer?.cancel()
+    settled()
     await running?.catch(() => undefined)
     state = 'stopped'
     await Promise.all([quietDisconnect(consumer), ...retired])

@@ -624,4 +624,43 @@ describe('a member that the broker has forgotten', () => {
     await expect(consumer.commit(ENTRIES)).rejects.toThrow('not aware')
     expect(kafka.consumers).toHaveLength(1)
   })
+
+  test('at a rebalance, where nothing starts and so nothing is refused: another client takes over too', async () => {
+    const { clock, heard, kafka, running, stub } = setUp()
+    await running()
+    stub.emit('rebalancing')
+    // Joining may take its time: nothing is fetched meanwhile.
+    await clock.advance(120_000)
+    expect(kafka.consumers).toHaveLength(1)
+    stub.emit('fetch_start')
+    await clock.advance(8_999)
+    stub.emit('fetch_start')
+    expect(kafka.consumers).toHaveLength(1)
+    await clock.advance(1)
+    expect(heard.at(-1)).toMatch(/^crashed the group has dropped this member.* true$/)
+    expect(kafka.consumers).toHaveLength(2)
+  })
+
+  test.each([
+    ['joins', (stub: ReturnType<typeof setUp>['stub']) => stub.join({ orders: [0] }, 'm-again')],
+    ['tells of a rebalance anew', (stub: ReturnType<typeof setUp>['stub']) => stub.emit('rebalancing')],
+  ])('at a rebalance, one that %s after all goes on', async (_, happens) => {
+    const { clock, kafka, running, stub } = setUp()
+    await running()
+    stub.emit('rebalancing')
+    stub.emit('fetch_start')
+    await clock.advance(5_000)
+    happens(stub)
+    await clock.advance(60_000)
+    expect(kafka.consumers).toHaveLength(1)
+  })
+
+  test('a stop leaves no timer', async () => {
+    const { clock, consumer, running, stub } = setUp()
+    await running()
+    stub.emit('rebalancing')
+    stub.emit('fetch_start')
+    await consumer.stop()
+    expect(clock.timers).toBe(0)
+  })
 })
