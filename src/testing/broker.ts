@@ -174,6 +174,10 @@ export class FakeBroker {
     this.strangers.delete(client)
   }
 
+  isCutOff(client: object): boolean {
+    return this.strangers.has(client)
+  }
+
   reaches({ node = FIRST, client }: Line): boolean {
     return this.nodes.isUp(node) && (client === undefined || !this.strangers.has(client))
   }

@@ -75,7 +75,11 @@ export class ConsumerGroup {
     await cluster.connect()
     events.emit(CONNECT)
     await cluster.refreshMetadataIfNecessary()
-    this.stopWatching = cluster.onStale(() => this.wake())
+    const stops = [
+      cluster.onStale(() => this.wake()),
+      cluster.broker.onBreak(() => this.membership.tellPolling(), { client: cluster.context }),
+    ]
+    this.stopWatching = () => stops.forEach((stop) => stop())
   }
 
   async joinAndSync(): Promise<void> {

@@ -155,8 +155,11 @@ export class Membership {
     }
   }
 
-  private tellPolling(): void {
-    if (this.memberId) this.coordinator.polling(this.settings.groupId, this.memberId, this.standing > 0)
+  /** Also when the connection breaks: the heartbeats of a client that is cut off arrive no more. */
+  tellPolling(): void {
+    const { cluster, groupId } = this.settings
+    const heard = this.standing > 0 && !cluster.broker.isCutOff(cluster.context)
+    if (this.memberId) this.coordinator.polling(groupId, this.memberId, heard)
   }
 
   partitionsPerTopic(): Map<string, number[]> {

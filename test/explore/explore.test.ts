@@ -156,6 +156,31 @@ describe('explore', () => {
     })
   })
 
+  it('lets the session of a killed member run out that had nothing to fetch', async () => {
+    await explore({
+      seeds: 5,
+      kafka: orders,
+      async scenario(world) {
+        const idle = world.join((client) => {
+          const consumer = client.consumer({ groupId: 'plain' })
+          return {
+            async start() {
+              await consumer.connect()
+              await consumer.subscribe({ topic: 'orders' })
+              await consumer.run({ eachMessage: async () => undefined })
+              consumer.pause([{ topic: 'orders' }])
+            },
+            stop: () => consumer.disconnect(),
+          }
+        })
+        await world.run(idle.started)
+        await world.advance('1m')
+        idle.kill()
+        await world.until(() => world.kafka.broker.members('plain').length === 0, 'it is dropped', '1m')
+      },
+    })
+  })
+
   it('refuses what it does not understand', async () => {
     for (const options of [undefined, {}, { seeds: -1, scenario: needsTwo }, { seed: 1.5, scenario: needsTwo }]) {
       await expect(explore(options as never)).rejects.toMatchObject({ code: 'RETRYLINE_TESTING' })
