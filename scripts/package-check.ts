@@ -15,7 +15,7 @@ process.on('exit', () => rmSync(home, { recursive: true, force: true }))
 
 const wanted = {
   retryline: ['createResilientConsumer', 'exponential', 'RetryableError', 'NonRetryableError', 'isRetrylineError'],
-  'retryline/testing': ['createFakeKafka'],
+  'retryline/testing': ['createFakeKafka', 'record', 'runToEnd', 'expectDeadLettered', 'attempt'],
 }
 
 function step(title: string, command: string, args: string[], cwd = home): string {
