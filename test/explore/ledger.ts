@@ -52,6 +52,8 @@ export class Ledger {
   readonly #done = new Set<string>()
   readonly #acknowledged = new Set<string>()
   readonly #committed = new Map<string, bigint>()
+  /** The highest commit of each partition: what has been settled, whatever became of the offset afterwards. */
+  readonly #highest = new Map<string, bigint>()
   readonly #tenures = new Map<string, number>()
   readonly #first = new Map<string, { running: Set<Call>; last: bigint; tenure: number }>()
   #clock = 0
@@ -208,6 +210,7 @@ export class Ledger {
       )
     }
     if (offset > before) this.#committed.set(where, offset)
+    if (offset > (this.#highest.get(where) ?? 0n)) this.#highest.set(where, offset)
   }
 
   /** Whether every group has committed all that stands on its topics. */
@@ -216,14 +219,11 @@ export class Ledger {
   }
 
   get waitingFor(): string | undefined {
-    const { kafka } = this.world
-    for (const [level, topic] of this.#levels.slice(0, -1).entries()) {
-      const group = level === 0 ? this.stage.group : `${this.stage.group}.retry.${this.stage.schedule[level - 1]}`
-      const committed = kafka.committed(group, topic)
+    for (const topic of this.#levels.slice(0, -1)) {
       const ends = new Map<number, bigint>()
-      for (const { partition, offset } of kafka.records(topic)) ends.set(partition, offset + 1n)
+      for (const { partition, offset } of this.world.kafka.records(topic)) ends.set(partition, offset + 1n)
       for (const [partition, end] of ends) {
-        const at = committed.get(partition)?.offset ?? 0n
+        const at = this.#highest.get(`${topic}/${partition}`) ?? 0n
         if (at < end) return `${topic}/${partition} is committed at ${at} of ${end}`
       }
     }
