@@ -20,6 +20,9 @@ const RETRY = { firstMs: 100, maxMs: 5_000 }
 /** From so many characters on a lane holds back; what settles until then, and what is at work, must still find room. */
 const CROWDED = (MAX_METADATA * 3) / 4
 
+/** A broker that refuses commits for hours must not cost memory; forgotten too early, a kept lane is begun anew. */
+const MAX_SENT = 100
+
 export interface CommitterOptions {
   readonly clock: Clock
   readonly emitter: Emitter
@@ -150,6 +153,7 @@ function choose(lanes: Iterable<Lane>): { lane: Lane; entry: CommitEntry }[] {
     const commit = { offset, metadata }
     if (committed !== undefined && isSame(commit, committed)) continue
     lane.sent.push(commit)
+    if (lane.sent.length > MAX_SENT) lane.sent.shift()
     chosen.push({ lane, entry: { topic: lane.topic, partition: lane.partition, ...commit } })
   }
   return chosen

@@ -96,6 +96,7 @@ export class Group {
       topology: options.topology,
       emitter,
       clock,
+      settled: (lane, entry) => this.#settled(lane, entry),
       seq: 0,
     }
     this.#consumer = driver.consumer(
@@ -170,7 +171,14 @@ export class Group {
           lane.aside.push(entry)
           this.#released(lane, entry, 'aside')
         },
-        probe: (lane) => this.#probe(lane),
+        firstAside: (lane, retry) => {
+          const [entry] = lane.aside
+          return entry && this.#mayProbe(lane) && this.#starter.hasPlace(retry) ? entry : undefined
+        },
+        probe: (lane, entry) => {
+          lane.aside.shift()
+          this.#starter.startThis(lane, entry)
+        },
         goOn: (lane) => {
           for (const entry of lane.aside) lane.queue.putBack(entry)
           lane.aside = []
@@ -374,13 +382,6 @@ export class Group {
       (!lane.crowded || lane.running === 0) &&
       !this.options.isPaused(this.#mainTopic(lane))
     )
-  }
-
-  #probe(lane: Lane): Entry | undefined {
-    const [entry] = lane.aside
-    if (entry === undefined || !this.#mayProbe(lane) || !this.#starter.startThis(lane, entry)) return undefined
-    lane.aside.shift()
-    return entry
   }
 
   #mainTopic(lane: Lane): string {

@@ -21,6 +21,8 @@ export interface Intake {
   readonly topology: Topology
   readonly emitter: Emitter
   readonly clock: Clock
+  /** The record is done with: what waits for room in the lane may go on. */
+  readonly settled: (lane: Lane, entry: Entry) => void
   /** Of the next entry: those that are due together start in the order in which they came. */
   seq: number
 }
@@ -118,7 +120,7 @@ export function serialQueue(intake: Intake, lane: Lane): SerialQueue<Entry> {
     }
     lane.tracker.add(entry)
     if (lane.done === undefined || !isDone(intake, lane, entry)) return entry
-    lane.settle(entry)
+    intake.settled(lane, entry)
     return undefined
   })
 }

@@ -3,13 +3,14 @@
  *
  * A dependency:  failing -> down -> (probe, probe, ...) -> up, and forgotten
  *   - `failing`: handlers have said that it is down, fewer times than `failures` within `withinMs`. Their records are
- *     retried by the schedule. One that has no attempt left makes it `down` at once: nothing is dead-lettered for a
+ *     retried by the schedule. One that would become a dead letter makes it `down` at once: nothing is dead-lettered for a
  *     dependency.
  *   - `down`: a record whose handler says so is set aside, uncommitted, and its lane starts nothing more. Lanes whose
  *     handlers do not say so go on.
  *   - one record at a time probes: one of those set aside, each time of another lane, after `probeMs`, then later and later
- *     up to `maxProbeMs`. Ends its handler in any other way than with the same complaint, then the dependency is up: what was
- *     set aside goes back to its place, and the lanes go on.
+ *     up to `maxProbeMs`. Where every handler place is taken it gets the next one that is free. Ends its handler in any
+ *     other way than with the same complaint, then the dependency is up: what was set aside goes back to its place, and the
+ *     lanes go on.
  *
  * Must never happen: a record that is set aside committed or copied; two probes of one dependency at once; a lane that is
  * held while nobody probes; a record that is not one of those set aside taken for the probe (it may not need the
@@ -30,8 +31,13 @@ export interface OutageLimits {
 export interface LaneHost {
   /** Sets the record aside: its handler's place is free, its key is not. */
   setAside(lane: Lane, entry: Entry): void
-  /** Handles the first record that was set aside, if anything may start at all; returns it where it has started. */
-  probe(lane: Lane): Entry | undefined
+  /**
+   * The first record that was set aside, if anything may start at all. Where only a handler's place is missing, `retry` is
+   * called when one is free.
+   */
+  firstAside(lane: Lane, retry: () => void): Entry | undefined
+  /** Handles that record; it may have ended when this returns. */
+  probe(lane: Lane, entry: Entry): void
   /** Puts what was set aside back to its place, and goes on. */
   goOn(lane: Lane): void
 }
@@ -53,6 +59,9 @@ interface Down {
   readonly since: number
   readonly lanes: Map<Lane, LaneHost>
   probe: { readonly lane: Lane; readonly entry: Entry } | undefined
+  /** It is time for a probe, and none has started. */
+  due: boolean
+  readonly retry: () => void
   probes: number
   waitMs: number
   timer: Timer | undefined
@@ -90,12 +99,18 @@ export class Outages {
   ): boolean {
     const { dependency } = what
     const own = this.#down.get(lane.heldBy ?? '')
-    // The probe has got past the one dependency and come to the next.
-    if (own !== undefined && own.dependency !== dependency && own.probe?.entry === entry) this.#up(own)
+    if (own !== undefined && own.dependency !== dependency) {
+      if (own.probe?.entry !== entry) {
+        // A lane that waits for one dependency does not wait for another as well: it will say so when it goes on.
+        host.setAside(lane, entry)
+        return true
+      }
+      // The probe has got past the one dependency and come to the next.
+      this.#up(own)
+    }
     let down = this.#down.get(dependency)
     if (down === undefined) {
-      // A lane that waits for one dependency does not wait for another as well: it will say so when it goes on.
-      if (lane.heldBy === undefined && !this.#isOver(dependency) && !last) return false
+      if (!this.#isOver(dependency) && !last) return false
       down = this.#open(what)
     }
     if (down.probe?.entry === entry) this.#failedProbe(down)
@@ -128,7 +143,13 @@ export class Outages {
     const now = this.clock.monotonic()
     const times = (this.#failures.get(dependency) ?? []).filter((at) => now - at < this.limits.withinMs)
     times.push(now)
+    // Behind the others: in front stand those that failed longest ago, and whose names may never come again.
+    this.#failures.delete(dependency)
     this.#failures.set(dependency, times)
+    for (const [name, at] of this.#failures) {
+      if (now - at[at.length - 1]! < this.limits.withinMs) break
+      this.#failures.delete(name)
+    }
     return times.length >= this.limits.failures
   }
 
@@ -141,6 +162,8 @@ export class Outages {
       since: this.clock.monotonic(),
       lanes: new Map(),
       probe: undefined,
+      due: false,
+      retry: () => this.#startProbe(down),
       probes: 0,
       waitMs: this.limits.probeMs,
       timer: undefined,
@@ -171,15 +194,22 @@ export class Outages {
     for (const lane of [...down.lanes.keys()]) if (lane.closed) down.lanes.delete(lane)
     if (down.lanes.size === 0) return this.#up(down)
     this.#probeLater(down)
-    if (down.probe !== undefined) return
+    down.due = down.probe === undefined
+    this.#startProbe(down)
+  }
+
+  #startProbe(down: Down): void {
+    if (!down.due || this.#down.get(down.dependency) !== down) return
     for (const [lane, host] of down.lanes) {
-      const entry = host.probe(lane)
+      const entry = host.firstAside(lane, down.retry)
       if (entry === undefined) continue
+      down.due = false
       down.probe = { lane, entry }
       down.probes++
       // Behind the others: the next probe is another lane's.
       down.lanes.delete(lane)
       down.lanes.set(lane, host)
+      host.probe(lane, entry)
       return
     }
   }

@@ -31,8 +31,8 @@ import { checkOutgoing } from './staged'
 
 /** How long to wait before a record that fits nowhere is offered to the dead letter topic again, ms. */
 const STUCK_RETRY_MS = 30_000
-/** How long to wait before the partitions of a topic are looked up again, ms. */
-const LOOK_UP_RETRY_MS = 5_000
+/** How long to wait before the partitions of a topic, or the limit to dead letters, are looked at again, ms. */
+const LOOK_AGAIN_MS = 5_000
 
 export interface ProcessorOptions {
   readonly settings: Settings
@@ -182,12 +182,12 @@ export function createProcessor(options: ProcessorOptions): Processor {
     }
     if (outcome.kind === 'ok') {
       options.outages.ended(lane, entry, false)
+      options.limit?.settled()
       const { sends } = attempt
       if (sends !== undefined) {
         carryOn(lane, entry, () => publishStaged(lane, entry, sends))
         return
       }
-      options.limit?.settled()
       options.settled(lane, entry)
       options.released(lane, entry)
       return
@@ -195,13 +195,13 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const { latenessMs } = attemptFields(attempt, clock)
     const failure = { error: outcome.error, timedOut: outcome.kind === 'timeout', latenessMs }
     const { verdict, opened } = classify(lane, entry, failure)
+    const judged = judge(failure, verdict, opened)
     if (verdict.kind === 'hold') {
-      if (isHeld(lane, entry, verdict, opened)) {
+      if (isHeld(lane, entry, verdict, judged)) {
         tellAttempt(attempt, 'held', verdict.because, failure)
         return
       }
     } else options.outages.ended(lane, entry, false)
-    const judged = judge(failure, verdict, opened)
     const goes = mayGo(judged)
     const became = failure.timedOut ? 'timeout' : judged.decision.kind
     tellAttempt(attempt, goes ? became : 'again', judged.because, failure)
@@ -209,9 +209,9 @@ export function createProcessor(options: ProcessorOptions): Processor {
     else options.again(lane, entry)
   }
 
-  function isHeld(lane: Lane, entry: Entry, verdict: HoldVerdict, opened: Handled): boolean {
+  function isHeld(lane: Lane, entry: Entry, verdict: HoldVerdict, { decision }: Judged): boolean {
     if (!options.stopping()) {
-      return options.outages.holds(options.host, lane, entry, verdict, opened.attempt >= topology.maxAttempts)
+      return options.outages.holds(options.host, lane, entry, verdict, decision.kind === 'dead-letter')
     }
     // The next owner finds out for itself.
     options.again(lane, entry)
@@ -219,9 +219,15 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /** Where no more may be dead-lettered, the record is to stay where it is. */
-  function mayGo({ decision }: Judged): boolean {
+  function mayGo({ decision }: Pick<Judged, 'decision'>): boolean {
     if (decision.kind === 'dead-letter') return options.limit?.allows() ?? true
     options.limit?.settled()
+    return true
+  }
+
+  /** For a record that has no handler's place to be given back: it waits where it is. False where it is the next owner's. */
+  async function untilMayGo(lane: Lane, judged: Pick<Judged, 'decision'>): Promise<boolean> {
+    while (!mayGo(judged)) if (!(await stuck(lane, LOOK_AGAIN_MS))) return false
     return true
   }
 
@@ -300,7 +306,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   async function failedAfterwards(lane: Lane, entry: Entry, error: unknown): Promise<void> {
     const failure = { error, timedOut: false, latenessMs: latenessOf(entry) }
     const { verdict, opened } = classify(lane, entry, failure)
-    await carry(lane, entry, judge(failure, verdict, opened))
+    const judged = judge(failure, verdict, opened)
+    if (await untilMayGo(lane, judged)) await carry(lane, entry, judged)
   }
 
   async function carry(lane: Lane, entry: Entry, judged: Judged): Promise<void> {
@@ -318,7 +325,9 @@ export function createProcessor(options: ProcessorOptions): Processor {
       if (result === 'closed') return
       if (result === 'acknowledged') break
       if (!slim) {
+        const wasRetry = decision.kind === 'retry'
         decision = toDeadLetter({ main: opened.main, attempt: opened.attempt, topology }, 'too-large')
+        if (wasRetry && !(await untilMayGo(lane, { decision }))) return
         continue
       }
       emitter.emit('problem', {
@@ -344,7 +353,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
         const where = `looking up '${topic}' for a copy; ${lane.topic}/${lane.partition} waits`
         emitter.emit('problem', { where, error: errorText(error) })
       }
-      if (!(await stuck(lane, LOOK_UP_RETRY_MS))) return undefined
+      if (!(await stuck(lane, LOOK_AGAIN_MS))) return undefined
     }
   }
 

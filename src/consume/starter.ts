@@ -29,6 +29,8 @@ export class Starter {
   /** A pump is under way; lanes that ask for one meanwhile. */
   #pumping = false
   readonly #toPump = new Set<Lane>()
+  /** Who is told of a free place before the lanes are. */
+  readonly #wanted = new Set<() => void>()
 
   constructor(options: StarterOptions) {
     this.#options = options
@@ -91,13 +93,18 @@ export class Starter {
     if (gated) this.#armDue(lane)
   }
 
-  /** Starts a record that is in no queue any more; false where no place is free. */
-  startThis(lane: Lane, entry: Entry): boolean {
-    if (this.#free === 0) return false
+  /** Whether a place is free. Where none is, `then` is called when one is: lanes with a backlog would leave none, ever. */
+  hasPlace(then: () => void): boolean {
+    if (this.#free > 0) return true
+    this.#wanted.add(then)
+    return false
+  }
+
+  /** Starts a record that is in no queue any more, on a place that is free. */
+  startThis(lane: Lane, entry: Entry): void {
     this.#free--
     lane.running++
     this.#options.start(lane, entry)
-    return true
   }
 
   #take(lane: Lane): Entry | undefined {
@@ -129,7 +136,12 @@ export class Starter {
     this.giveBack(lane)
     if (then === 'again') lane.queue.putBack(entry)
     else if (then === 'next' && !lane.closed) lane.queue.release(entry)
-    const first = this.#turns.next()
+    const [wanted] = this.#wanted
+    if (wanted !== undefined) {
+      this.#wanted.delete(wanted)
+      wanted()
+    }
+    const first = this.#free > 0 ? this.#turns.next() : undefined
     if (first === undefined) {
       this.pump(lane)
       return
@@ -143,7 +155,7 @@ export class Starter {
 
   /** Whether the lane's next record may have the place of the one that has just ended. */
   mayGoOn(lane: Lane): boolean {
-    return !this.#turns.crowded && this.#options.mayStart(lane) && !this.#turns.isLong()
+    return !this.#turns.crowded && this.#wanted.size === 0 && this.#options.mayStart(lane) && !this.#turns.isLong()
   }
 
   /** The lane's next record, for the place of this one; undefined where there is none and the place is given back. */

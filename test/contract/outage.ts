@@ -93,6 +93,21 @@ export function outagePromises(given: Given): void {
       expect(await scene.dead()).toEqual([])
     })
 
+    it('nor where the next attempt would come after the deadline', async () => {
+      const scene = await given.scene({ schedule: ['200ms', '1m'] })
+      const payments = new Payments()
+      const act = ({ attempt }: Call): unknown => {
+        if (attempt === 1) throw new Error('once')
+        return payments.charge()
+      }
+      const member = await scene.join(act, { ...QUICK, deadline: '30s' })
+      await scene.produce(['only'])
+      await untilHeld(member)
+      payments.isDown = false
+      await scene.untilDone()
+      expect(await scene.dead()).toEqual([])
+    })
+
     it('a retry that meets it waits on its tier, and keeps its attempt', async () => {
       const scene = await given.scene()
       const payments = new Payments()

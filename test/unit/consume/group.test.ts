@@ -3,13 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { createClassifier } from '../../../src/classify'
 import { resolveOptions } from '../../../src/config'
 import { DeadLetterLimit } from '../../../src/consume/dead-letter-limit'
+import { packDone } from '../../../src/consume/done-beyond'
 import { createDecoder } from '../../../src/consume/decode'
 import { Group } from '../../../src/consume/group'
 import { Outages } from '../../../src/consume/outages'
 import { createProcessor } from '../../../src/consume/process-record'
-import type { Outbox } from '../../../src/deliver'
+import type { Outbox, SendResult } from '../../../src/deliver'
+import { NonRetryableError, outage } from '../../../src/errors'
 import { silentLogger, type CommitEntry, type GroupListener } from '../../../src/ports'
-import type { Handler } from '../../../src/record'
+import type { Handler, Outgoing } from '../../../src/record'
 import { createTestClock } from '../../helpers/test-clock'
 import { hold, message, recorder } from './given'
 
@@ -34,13 +36,19 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
       return Promise.resolve()
     },
   }
+  const stored = { metadata: '' }
   const admin = {
-    committed: () => Promise.resolve([{ ...WHERE, offset: commits.at(-1) ?? 0n, metadata: '' }]),
+    committed: () => Promise.resolve([{ ...WHERE, offset: commits.at(-1) ?? 0n, ...stored }]),
     ranges: () => Promise.resolve([{ ...WHERE, low: 0n, high: 100n }]),
   }
+  const copies: Outgoing[] = []
+  const results: SendResult[] = []
   const outbox: Outbox = {
-    send: () => Promise.resolve('acknowledged'),
-    wait: () => Promise.resolve(true),
+    send(copy) {
+      copies.push(copy)
+      return Promise.resolve(results.shift() ?? 'acknowledged')
+    },
+    wait: (ms) => new Promise((resolve) => clock.after(ms, () => resolve(true))),
     pending: 0,
     close: nothing,
   }
@@ -74,18 +82,18 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
       }),
   })
   return {
-    ...{ group, clock, commits, of },
+    ...{ group, clock, commits, of, copies, results, stored, limit, outages },
     passed: (first: bigint, next: bigint) => listener.passed(WHERE, first, next),
     rebalancing: () => listener.rebalancing(),
-    async assign(memberId = 'a') {
-      listener.assigned({ memberId, partitions: [WHERE] })
+    async assign(memberId = 'a', partitions = [WHERE]) {
+      listener.assigned({ memberId, partitions })
       await clock.settle()
     },
-    async batch(first: number, count: number, fetchedOffset = first) {
+    async batch(first: number, count: number, fetchedOffset = first, where = WHERE) {
       const last = first + count - 1
       const messages = Array.from({ length: count }, (_, i) => message(first + i, { value: Buffer.alloc(i * i) }))
       const place = { fetchedOffset: BigInt(fetchedOffset), lastOffset: BigInt(last) }
-      void listener.batch({ ...WHERE, ...place, messages, resolve: nothing })
+      void listener.batch({ ...where, ...place, messages, resolve: nothing })
       await clock.settle()
     },
   }
@@ -191,4 +199,102 @@ test('P9: a record that is still being decoded when the stop comes is not handle
   await flushed
   expect(commits).toEqual([])
   await group.close()
+})
+
+describe('outage', () => {
+  const QUICK = { outage: { failures: 1, probe: '1s', maxProbe: '4s' } }
+
+  test('a decoder that finds the dependency down before it has waited for anything is probed again and again', async () => {
+    let isDown = true
+    let decodings = 0
+    const decode = (): number => {
+      decodings++
+      if (isDown) throw outage('registry')
+      return 1
+    }
+    const { group, clock, commits, outages, assign, batch } = setUp(nothing, { ...QUICK, decode })
+    await assign()
+    await batch(0, 2)
+    await clock.advance(10_000)
+    expect([decodings, outages.list().length]).toEqual([4, 1])
+    isDown = false
+    await clock.advance(4_500)
+    expect([commits.at(-1), outages.list()]).toEqual([2n, []])
+    await group.close()
+  })
+
+  test('partitions with a backlog that fill every place do not keep the probe out for ever', async () => {
+    const ends: (() => void)[] = []
+    let isDown = true
+    const handler: Handler = ({ partition }) => {
+      if (partition === 1) return new Promise<void>((resolve) => ends.push(resolve))
+      if (isDown) throw outage('payments')
+    }
+    const OTHER = { topic: 'orders', partition: 1 }
+    const { group, clock, commits, outages, assign, batch } = setUp(handler, { ...QUICK, concurrency: 1 })
+    await assign('a', [WHERE, OTHER])
+    await batch(0, 1)
+    await batch(0, 50, 0, OTHER)
+    isDown = false
+    await clock.advance(20_000)
+    expect([ends.length, outages.list().length]).toEqual([1, 1])
+    ends[0]!()
+    await clock.advance(1_000)
+    expect([ends.length, outages.list(), commits.includes(1n)]).toEqual([2, [], true])
+    await group.close()
+  })
+})
+
+test('P5: a partition that was full of what is done already goes on when it has been passed over', async () => {
+  const first = hold()
+  const { group, clock, commits, stored, assign, batch } = setUp(() => first.promise, { maxBufferedRecords: 100 })
+  stored.metadata = packDone(0n, [{ from: 1n, to: 300n }])
+  await assign()
+  await batch(0, 300)
+  await clock.advance(1_000)
+  expect(group.lanes.get('orders/0')?.full).toBe(true)
+  first.resolve()
+  await clock.advance(1_000)
+  expect(group.lanes.get('orders/0')).toMatchObject({ held: 0, full: false })
+  expect(commits.at(-1)).toBe(300n)
+  await group.close()
+})
+
+describe('deadLetterLimit', () => {
+  const limits = { deadLetterLimit: { share: 0.5, burst: 2 } }
+
+  test('records whose handlers send something count as well', async () => {
+    const bad = new Set(['10', '11', '12', '13'])
+    const handler: Handler = ({ message: { offset } }, ctx) => {
+      if (bad.has(offset)) throw new NonRetryableError('no such customer')
+      ctx.send({ topic: 'mails', value: 'x' })
+    }
+    const { group, clock, limit, assign, batch } = setUp(handler, limits)
+    await assign()
+    await batch(0, 20)
+    await clock.advance(1_000)
+    expect([limit?.halted, group.lanes.get('orders/0')?.held]).toEqual([false, 0])
+    await group.close()
+  })
+
+  test('holds for a copy that turns out too large, which goes on after a resume', async () => {
+    const handler: Handler = ({ message: { offset } }) => {
+      throw Number(offset) < 2
+        ? new NonRetryableError('no such customer')
+        : Object.assign(new Error('x'), { code: 'ECONNRESET' })
+    }
+    const { group, clock, limit, copies, results, assign, batch } = setUp(handler, limits)
+    results.push('acknowledged', 'acknowledged', 'too-large')
+    await assign()
+    await batch(0, 3)
+    await clock.advance(20_000)
+    expect([limit?.halted, copies.map(({ topic }) => topic)]).toEqual([
+      true,
+      ['orders.dlq', 'orders.dlq', 'orders.retry.1m'],
+    ])
+    limit?.reset()
+    await clock.advance(20_000)
+    expect([copies.at(-1)?.topic, group.lanes.get('orders/0')?.held]).toEqual(['orders.dlq', 0])
+    await group.close()
+  })
 })

@@ -20,12 +20,10 @@ function setUp(limits: Record<string, number> = {}) {
   const blocked = new Set<Lane>()
   const host: LaneHost = {
     setAside: (on, one) => void on.aside.push(one),
-    probe(on) {
-      const [first] = on.aside
-      if (first === undefined || blocked.has(on)) return undefined
+    firstAside: (on) => (blocked.has(on) ? undefined : on.aside[0]),
+    probe(on, one) {
       on.aside.shift()
-      probed.push({ lane: on, entry: first })
-      return first
+      probed.push({ lane: on, entry: one })
     },
     goOn(on) {
       gone.push(on)
@@ -168,6 +166,15 @@ describe('outages: probes', () => {
     expect(fails(a, probed[0]!.entry, { dependency: 'stock', because: 'x' }, true)).toBe(true)
     expect([a.heldBy, b.heldBy, gone.includes(b)]).toEqual(['stock', undefined, true])
     expect(outages.list().map(({ dependency }) => dependency)).toEqual(['stock'])
+  })
+
+  test('a lane that waits for one dependency does not declare another down', () => {
+    const { down, fails, outages, of } = setUp()
+    const one = lane()
+    down(one)
+    expect(fails(one, entry(1), { dependency: 'stock', because: 'x' }, true)).toBe(true)
+    expect(outages.list().map(({ dependency }) => dependency)).toEqual(['payments'])
+    expect([one.aside.length, of('held').length]).toEqual([2, 1])
   })
 
   test('close() leaves no timer', () => {

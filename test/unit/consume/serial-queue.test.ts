@@ -9,7 +9,7 @@ import { message, recorder } from './given'
 
 function serialLane(done: readonly OffsetRange[] = []) {
   const { emitter, of } = recorder(createTestClock())
-  const intake = { emitter } as Intake
+  const intake = { emitter, settled: (on, entry) => on.settle(entry) } as Intake
   const lane = new Lane('orders', 0, 'main', false, undefined, (made) => serialQueue(intake, made))
   lane.open(0n, undefined, done)
   return { lane, queue: lane.queue as SerialQueue<Entry>, of }
