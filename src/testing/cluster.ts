@@ -60,6 +60,7 @@ export class Cluster implements FakeCluster {
   private expireAt: number | undefined
   private readonly retrier: Retrier
   private readonly pending = new Set<Promise<unknown>>()
+  private readonly listeners = new Set<() => void>()
   private readonly polls = new Set<() => void>()
   private refreshing: Promise<void> | undefined
   private renewing: Promise<void> | undefined
@@ -349,6 +350,12 @@ export class Cluster implements FakeCluster {
     }
   }
 
+  /** Calls back when this client has learnt of other leaders or nodes, whoever asked. */
+  onNews(tell: () => void): () => void {
+    this.listeners.add(tell)
+    return () => void this.listeners.delete(tell)
+  }
+
   committedOffsets(groupId: string): Record<string, Record<string, unknown>> {
     const found = this.context.committed.get(groupId) ?? {}
     this.context.committed.set(groupId, found)
@@ -359,14 +366,23 @@ export class Cluster implements FakeCluster {
     await this.retrier(async (bail) => {
       try {
         const answer = await this.askForMetadata(topics)
+        const before = [this.placesOf(topics), this.pool.ids()]
         this.metadata = answer.topics
         this.pool.update(answer.nodes, answer.controller)
         this.expireAt = this.broker.clock.now() + this.metadataMaxAge
+        if (JSON.stringify(before) !== JSON.stringify([this.placesOf(topics), this.pool.ids()])) {
+          for (const tell of this.listeners) tell()
+        }
       } catch (e) {
         if (typeOf(e) === 'LEADER_NOT_AVAILABLE') throw e
         bail(e)
       }
     })
+  }
+
+  /** Who leads what, as far as it is known. */
+  private placesOf(topics: readonly string[]): (readonly number[] | undefined)[] {
+    return topics.map((topic) => this.metadata?.get(topic)?.map(({ leader }) => leader))
   }
 
   private positionAt(topic: string, partition: number, at: number): string {

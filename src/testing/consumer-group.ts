@@ -77,6 +77,8 @@ export class ConsumerGroup {
     await cluster.refreshMetadataIfNecessary()
     const stops = [
       cluster.onStale(() => this.wake()),
+      // The fetchers of other nodes would see it at their next look, which kafkajs's take every few seconds.
+      cluster.onNews(() => this.nudgePoll()),
       cluster.broker.onBreak(() => this.membership.tellPolling(), { client: cluster.context }),
     ]
     this.stopWatching = () => stops.forEach((stop) => stop())
