@@ -143,7 +143,8 @@ export function createKafkajsConsumer(
     client.on('consumer.rebalancing', () => {
       if (client !== consumer) return
       settled()
-      rejoining = true
+      // A client on its way out is watched no more: nothing would cancel the timer.
+      rejoining = !leaving
       contain('rebalancing', () => listener.rebalancing())
     })
     client.on('consumer.fetch_start', () => {

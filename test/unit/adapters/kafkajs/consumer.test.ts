@@ -663,4 +663,17 @@ describe('a member that the broker has forgotten', () => {
     await consumer.stop()
     expect(clock.timers).toBe(0)
   })
+
+  test('nor does one that a rebalance comes into', async () => {
+    const { clock, consumer, running, stub } = setUp()
+    await running()
+    const disconnect = stub.hold('disconnect')
+    const stopped = consumer.stop()
+    await clock.settle()
+    stub.emit('rebalancing')
+    stub.emit('fetch_start')
+    disconnect.resolve()
+    await stopped
+    expect(clock.timers).toBe(0)
+  })
 })
