@@ -5,8 +5,19 @@
 import { systemClock } from '../ports'
 import type { Clock } from '../ports'
 import { formatDuration, parseDuration } from '../topology'
-import type { MetricHooks, RetrylineEvent } from './events'
+import type { EventType, MetricHooks, RetrylineEvent } from './events'
 import { LOG_LINES } from './log-lines'
+
+const URGENT: ReadonlySet<string> = new Set<EventType>([
+  'deadLettered',
+  'publishFailed',
+  'crashed',
+  'abandoned',
+  'gone',
+  'held',
+  'released',
+  'halted',
+])
 
 export interface ConsoleHooksOptions {
   /** Time between summaries, as text with a unit or in ms. Default `10s`. */
@@ -71,18 +82,7 @@ function count(tally: Tally, event: RetrylineEvent): void {
 }
 
 function urgentLine(event: RetrylineEvent): string | undefined {
-  switch (event.type) {
-    case 'deadLettered':
-      return LOG_LINES.deadLettered?.text(event)
-    case 'publishFailed':
-      return LOG_LINES.publishFailed?.text(event)
-    case 'crashed':
-      return LOG_LINES.crashed?.text(event)
-    case 'abandoned':
-      return LOG_LINES.abandoned?.text(event)
-    default:
-      return undefined
-  }
+  return URGENT.has(event.type) ? LOG_LINES[event.type]?.text(event as never) : undefined
 }
 
 function summary(groupId: string, tally: Tally, elapsedMs: number): string {

@@ -92,7 +92,10 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
   },
   released: {
     level: 'info',
-    text: (e) => `'${e.dependency}' is back after ${e.heldMs} ms: ${e.lanes} partitions go on`,
+    text: (e) =>
+      e.lanes > 0
+        ? `'${e.dependency}' is back after ${e.heldMs} ms: ${e.lanes} partitions go on`
+        : `no partition here waits for '${e.dependency}' any more, after ${e.heldMs} ms: they went to others`,
   },
   halted: {
     level: 'error',

@@ -92,4 +92,15 @@ describe('consoleHooks', () => {
   test('P13: a bad interval is refused', () => {
     expect(() => make('10')).toThrow(/consoleHooks\.every: '10' is not a duration/)
   })
+
+  test('says at once that everything stands still, what waits for a dependency, and that it goes on', () => {
+    const { hooks, lines } = make()
+    const emitter = emitterOf(hooks)
+    emitter.emit('halted', { deadLetters: 20, of: 20, withinMs: 60_000 })
+    emitter.emit('held', { dependency: 'payments', because: 'x', failures: 5 })
+    emitter.emit('released', { dependency: 'payments', heldMs: 5, lanes: 2, probes: 1 })
+    emitter.emit('released', { dependency: 'payments', heldMs: 5, lanes: 0, probes: 0 })
+    const wanted = ['nothing is handled any more', "'payments' is down", 'is back after 5 ms', 'went to others']
+    expect(lines).toEqual(wanted.map((part) => expect.stringContaining(part)))
+  })
 })
