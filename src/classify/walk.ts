@@ -18,7 +18,7 @@ const MOST_MEMBERS = 100
 /** Where errors keep the one behind them: the language's own word; Sequelize's two; TypeORM's. */
 const CAUSES = ['cause', 'original', 'parent', 'driverError'] as const
 
-export const isAbort = ({ names, code }: Look): boolean => names.includes('AbortError') || code === 'ABORT_ERR'
+const isAbort = ({ names, code }: Look): boolean => names.includes('AbortError') || code === 'ABORT_ERR'
 
 function causesOf(seen: Look): unknown[] {
   const causes: unknown[] = CAUSES.map((key) => seen.get(key))
