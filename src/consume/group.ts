@@ -79,6 +79,8 @@ export class Group {
   readonly #starter: Starter
   readonly #positions: Positions
   readonly #intake: Intake
+  /** Ends of waits that a stop cuts short. */
+  readonly #waits = new Set<() => void>()
   #epoch = 0
   #memberId: string | undefined
   #stopping = false
@@ -287,11 +289,10 @@ export class Group {
   }
 
   #open(): Promise<void> {
-    const { admin, clock, emitter, settings, tier } = this.options
+    const { admin, emitter, settings, tier } = this.options
     return openLanes(
       {
         admin,
-        clock,
         emitter,
         groupId: this.groupId,
         startFrom: tier === undefined ? settings.startFrom : 'earliest',
@@ -301,6 +302,7 @@ export class Group {
             : [...this.options.topology.formerGroupIds].map((group) => tierGroupId(group, tier.delayMs)),
         epoch: () => this.#epoch,
         stopped: () => this.#stopping,
+        wait: (ms) => this.#waitUnlessStopped(ms),
         ready: () => this.#consumer.running,
         commit: (entries) => this.#consumer.commit(entries),
         open: (lane, position, committed, done) => {
@@ -323,6 +325,18 @@ export class Group {
       },
       [...this.lanes.values()],
     )
+  }
+
+  #waitUnlessStopped(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        timer.cancel()
+        this.#waits.delete(end)
+        resolve()
+      }
+      const timer = this.options.clock.after(ms, end)
+      this.#waits.add(end)
+    })
   }
 
   async #batch(batch: FetchedBatch): Promise<void> {
@@ -457,6 +471,7 @@ export class Group {
   refuse(): void {
     if (this.#stopping) return
     this.#stopping = true
+    for (const end of this.#waits) end()
     for (const lane of this.lanes.values()) {
       lane.dropQueue()
       lane.wake()

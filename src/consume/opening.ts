@@ -15,7 +15,7 @@
  * later assignment than it was asked for.
  */
 import { errorText, type Emitter } from '../observe'
-import type { Clock, CommitEntry, CommittedOffset, TopicAdmin } from '../ports'
+import type { CommitEntry, CommittedOffset, TopicAdmin } from '../ports'
 import { isSame } from './committer'
 import { unpackDone, type OffsetRange } from './done-beyond'
 import type { Commit, Lane } from './lane'
@@ -32,7 +32,6 @@ const RESET = -2n
 
 export interface OpeningOptions {
   readonly admin: TopicAdmin
-  readonly clock: Clock
   readonly emitter: Emitter
   readonly groupId: string
   readonly startFrom: 'earliest' | 'latest' | number
@@ -41,6 +40,8 @@ export interface OpeningOptions {
   /** The assignment that is current; an answer for another one is thrown away. */
   readonly epoch: () => number
   readonly stopped: () => boolean
+  /** Resolves after so long, ms, or when the group stops. */
+  wait(ms: number): Promise<void>
   /** Whether the client can commit: the decision is a commit. */
   ready(): boolean
   commit(entries: readonly CommitEntry[]): Promise<void>
@@ -50,7 +51,7 @@ export interface OpeningOptions {
 }
 
 export async function openLanes(options: OpeningOptions, all: readonly Lane[]): Promise<void> {
-  const { clock, emitter, epoch, stopped } = options
+  const { emitter, epoch, stopped } = options
   const asked = epoch()
   const stale = (): boolean => epoch() !== asked || stopped()
   let lanes = all
@@ -64,9 +65,7 @@ export async function openLanes(options: OpeningOptions, all: readonly Lane[]): 
       wait = Math.min(RETRY.firstMs * 2 ** failures++, RETRY.maxMs)
     }
     if (stale()) return
-    await new Promise<void>((resolve) => {
-      clock.after(wait, resolve)
-    })
+    await options.wait(wait)
   }
 }
 

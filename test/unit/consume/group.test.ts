@@ -37,8 +37,12 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
     },
   }
   const stored = { metadata: '' }
+  const away = { isAway: false }
   const admin = {
-    committed: () => Promise.resolve([{ ...WHERE, offset: commits.at(-1) ?? 0n, ...stored }]),
+    committed: () =>
+      away.isAway
+        ? Promise.reject(new Error('no coordinator'))
+        : Promise.resolve([{ ...WHERE, offset: commits.at(-1) ?? 0n, ...stored }]),
     ranges: () => Promise.resolve([{ ...WHERE, low: 0n, high: 100n }]),
   }
   const copies: Outgoing[] = []
@@ -82,7 +86,7 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
       }),
   })
   return {
-    ...{ group, clock, commits, of, copies, results, stored, limit, outages },
+    ...{ group, clock, commits, of, copies, results, stored, away, limit, outages },
     passed: (first: bigint, next: bigint) => listener.passed(WHERE, first, next),
     rebalancing: () => listener.rebalancing(),
     async assign(memberId = 'a', partitions = [WHERE]) {
@@ -199,6 +203,17 @@ test('P9: a record that is still being decoded when the stop comes is not handle
   await flushed
   expect(commits).toEqual([])
   await group.close()
+})
+
+test('P9: a stop while the offsets cannot be read leaves no timer', async () => {
+  const { group, clock, away, of, assign } = setUp(nothing)
+  away.isAway = true
+  await assign()
+  await clock.advance(20_000)
+  expect(of('problem').length).toBeGreaterThan(3)
+  group.refuse()
+  await group.close()
+  expect(clock.timers).toBe(0)
 })
 
 describe('outage', () => {

@@ -63,8 +63,8 @@ function setUp(given: Given) {
     openLanes(
       {
         admin,
-        clock,
         emitter,
+        wait: (ms) => new Promise((resolve) => void clock.after(ms, resolve)),
         groupId: 'billing',
         startFrom,
         formerGroups,
