@@ -49,6 +49,7 @@ export function watchAttempt(kafka: FakeKafka, clock: InnerClock, pause: () => v
   let ended: EventOf<'attempt'> | undefined
   let retried: (EventOf<'retried'> & { delayMs: number }) | undefined
   let dead: EventOf<'deadLettered'> | undefined
+  let held: EventOf<'held'> | undefined
   let skipped = false
   let abandoned = false
   const problems: string[] = []
@@ -57,6 +58,8 @@ export function watchAttempt(kafka: FakeKafka, clock: InnerClock, pause: () => v
     attempt: (event) => void (ended = event),
     retried: (event) => void (retried = { ...event, delayMs: event.dueAt - clock.now() }),
     deadLettered: (event) => void (dead = event),
+    // Of a decoder that finds it down no attempt is told.
+    held: (event) => void (held = event),
     skipped: () => void (skipped = true),
     abandoned: () => void (abandoned = true),
     problem: ({ where, error }) => void problems.push(`${where}: ${error}`),
@@ -67,7 +70,7 @@ export function watchAttempt(kafka: FakeKafka, clock: InnerClock, pause: () => v
     dead !== undefined ||
     skipped ||
     ended?.outcome === 'ok' ||
-    ended?.outcome === 'held' ||
+    held !== undefined ||
     isAgain(ended)
 
   return {
@@ -107,8 +110,7 @@ export function watchAttempt(kafka: FakeKafka, clock: InnerClock, pause: () => v
         return { outcome: 'retry', tier: topology.origin(to)?.tier.name ?? '', delayMs, to, because, error, ...common }
       }
       if (skipped) return { outcome: 'skipped', ...common }
-      if (ended?.outcome === 'held')
-        return { outcome: 'held', ...(ended.because !== undefined && { because: ended.because }), ...common }
+      if (held !== undefined) return { outcome: 'held', because: held.because, ...common }
       if (isAgain(ended)) return { outcome: 'again', ...common }
       if (ended?.outcome === 'ok') return { outcome: 'succeeded', ...common }
       const waits = clock.parked()

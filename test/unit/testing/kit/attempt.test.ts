@@ -80,6 +80,17 @@ describe('attempt(): the outcome', () => {
     })
   })
 
+  it('a decoder that needs something that is down: held too, without a call', async () => {
+    const decode = (): never => {
+      throw outage('the registry')
+    }
+    expect(await attempt(fails, order, { decode })).toMatchObject({
+      outcome: 'held',
+      because: 'the handler says that it is down',
+      calls: 0,
+    })
+  })
+
   it('a handler that pauses and throws gets the record again', async () => {
     const asks: Handler = ({ pause }) => {
       pause()
