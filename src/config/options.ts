@@ -113,7 +113,7 @@ export interface ResilientConsumerOptions<
     readonly maxProbe?: Duration
   }
   /**
-   * Stops handling where more than `burst` records, and more than the `share` (0 to 1) of all that were settled `within` a
+   * Stops handling where more than `burst` records, and more than the `share` (0 to 1) of all that came to their end `within` a
    * time (default `'1m'`), became dead letters, as after a bad deploy. It goes on at a restart or `resume()`. Default: none.
    */
   readonly deadLetterLimit?: { readonly share: number; readonly burst: number; readonly within?: Duration }

@@ -52,6 +52,8 @@ export function createCommitter(options: CommitterOptions): Committer {
   let lastAt = -Infinity
   let failures = 0
   let closed = false
+  /** Cleared for good where the broker's limit is below its default: a stuck record must not keep the whole group from committing. */
+  let withMetadata = true
 
   function poke(): void {
     if (timer !== undefined || inFlight !== undefined || closed) return
@@ -69,7 +71,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       pokeIfDirty()
       return
     }
-    const chosen = choose(options.lanes())
+    const chosen = choose(options.lanes(), withMetadata)
     if (chosen.length === 0) return
     const startedAt = (lastAt = clock.monotonic())
     // Nothing may stand between the choice and the call.
@@ -86,6 +88,10 @@ export function createCommitter(options: CommitterOptions): Committer {
         failures++
         for (const { lane } of chosen) lane.dirty = true
         emitter.emit('commitFailed', { tier, partitions: chosen.length, error: errorText(error) })
+        if (withMetadata && isMetadataTooLarge(error)) {
+          withMetadata = false
+          emitter.emit('problem', { where: `commits (${tier})`, error: NO_METADATA })
+        }
         return false
       },
     )
@@ -140,7 +146,16 @@ export function createCommitter(options: CommitterOptions): Committer {
   }
 }
 
-function choose(lanes: Iterable<Lane>): { lane: Lane; entry: CommitEntry }[] {
+const NO_METADATA =
+  'the broker takes less metadata than by its default: set its offset.metadata.max.bytes to 4096. Until a restart after that, ' +
+  'what is done behind a record that is stuck is done again after a crash'
+
+/** By the name that Kafka gives it. */
+function isMetadataTooLarge(error: unknown): boolean {
+  return (error as { type?: unknown } | null | undefined)?.type === 'OFFSET_METADATA_TOO_LARGE'
+}
+
+function choose(lanes: Iterable<Lane>, withMetadata: boolean): { lane: Lane; entry: CommitEntry }[] {
   const chosen: { lane: Lane; entry: CommitEntry }[] = []
   for (const lane of lanes) {
     if (lane.state !== 'open' || !lane.dirty) continue
@@ -148,7 +163,7 @@ function choose(lanes: Iterable<Lane>): { lane: Lane; entry: CommitEntry }[] {
     const { committed } = lane
     const offset = lane.tracker.frontier
     if (committed !== undefined && offset < committed.offset) continue
-    const metadata = packDone(offset, lane.tracker.beyond())
+    const metadata = withMetadata ? packDone(offset, lane.tracker.beyond()) : ''
     lane.crowded = metadata.length > CROWDED
     const commit = { offset, metadata }
     if (committed !== undefined && isSame(commit, committed)) continue

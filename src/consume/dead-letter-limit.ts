@@ -2,7 +2,7 @@
  * Stops everything where too much of it becomes dead letters: after a bad deploy every record would.
  *
  * States:  open -> halted -> open (by a person: resume(), or a start)
- *   - a dead letter counts against the records that were settled within `withinMs`: more than `burst` of them, and more
+ *   - a dead letter counts against the records that came to their end within `withinMs`: more than `burst` of them, and more
  *     than the `share` of all, halts.
  *   - halted: the record that would have been one too many stays where it is, and nothing starts any more.
  *
@@ -12,7 +12,7 @@ import type { Emitter } from '../observe'
 import type { Clock } from '../ports'
 
 export interface LimitSettings {
-  /** Of all that were settled, 0 to 1. */
+  /** Of all that came to their end, 0 to 1. */
   readonly share: number
   /** Fewer dead letters than this never halt. */
   readonly burst: number

@@ -220,9 +220,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   /** Where no more may be dead-lettered, the record is to stay where it is. */
   function mayGo({ decision }: Pick<Judged, 'decision'>): boolean {
-    if (decision.kind === 'dead-letter') return options.limit?.allows() ?? true
-    options.limit?.settled()
-    return true
+    return decision.kind !== 'dead-letter' || (options.limit?.allows() ?? true)
   }
 
   /** For a record that has no handler's place to be given back: it waits where it is. False where it is the next owner's. */

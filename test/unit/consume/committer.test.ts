@@ -195,6 +195,25 @@ describe('P1, P7: what is never committed', () => {
     expect(requests).toHaveLength(3)
   })
 
+  test('a broker that takes so much metadata no more gets commits without it, and one line that says so', async () => {
+    const a = opened()
+    const { clock, requests, committer, of } = setUp([a])
+    for (const one of [0, 1, 2].map((offset) => entry(offset))) {
+      a.tracker.add(one)
+      if (one.offset !== '1') a.settle(one)
+    }
+    committer.poke()
+    await clock.advance(1_000)
+    expect(requests[0]!.entries[0]!.metadata).not.toBe('')
+    requests[0]!.held.reject(Object.assign(new Error('too large'), { type: 'OFFSET_METADATA_TOO_LARGE' }))
+    await clock.advance(1_000)
+    expect(requests[1]!.entries).toMatchObject([{ offset: 1n, metadata: '' }])
+    requests[1]!.held.resolve()
+    await clock.advance(10_000)
+    expect(requests).toHaveLength(2)
+    expect(of('problem')).toMatchObject([{ error: expect.stringContaining('offset.metadata.max.bytes') }])
+  })
+
   test('a lane whose metadata fills up holds back until its frontier moves', async () => {
     const a = opened()
     const { clock, requests, committer } = setUp([a])
