@@ -6,6 +6,8 @@ import { record, recorded, type Traces } from './recorded'
 import { nodesStories } from './stories'
 
 const recording = process.env.RECORD === '1'
+/** kafkajs itself has races (a rejoin inside a fetch, a batch that was queued before a pause): one run of three must do it. */
+const AGAIN = { retry: 2 }
 
 describeWithOwnBrokers('kafkajs on three real nodes does what was recorded', () => {
   const traces: Traces = {}
@@ -15,7 +17,7 @@ describeWithOwnBrokers('kafkajs on three real nodes does what was recorded', () 
     broker = await startBroker({ nodes: 3 })
   })
 
-  it.each(Object.entries(nodesStories))('%s', async (name, story) => {
+  it.each(Object.entries(nodesStories))('%s', AGAIN, async (name, story) => {
     const trace = await onRealNodes(story, broker)
     traces[name] = trace
     if (!recording) expect(trace).toEqual(recorded()[name])
