@@ -1,7 +1,8 @@
 import { afterAll, expect, it } from 'vitest'
 import { describeWithBroker } from '../helpers/broker-shared'
+import type { Traces } from '../helpers/recording'
 import { onReal } from '../unit/testing/alike/on-real'
-import { record, recorded, stories, type Traces } from './stories'
+import { record, recorded, stories } from './stories'
 
 const recording = process.env.RECORD === '1'
 /** kafkajs itself has races (a rejoin inside a fetch, a batch that was queued before a pause): one run of three must do it. */

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { recordingIn } from '../../../helpers/recording'
 import { clientStories } from './client-stories'
 import { groupStories } from './group-stories'
 import { logStories } from './log-stories'
@@ -18,17 +18,4 @@ export const stories: Record<string, Story> = {
   ...ownershipStories,
 }
 
-const FILE = new URL('./recorded.json', import.meta.url)
-
-export type Traces = Record<string, unknown[]>
-
-export function recorded(): Traces {
-  return JSON.parse(readFileSync(FILE, 'utf8')) as Traces
-}
-
-/** Keeps what was recorded of stories that did not run this time, and drops those that are no more. */
-export function record(traces: Traces): void {
-  const all = { ...recorded(), ...traces }
-  const kept = Object.keys(stories).map((name) => [name, all[name]])
-  writeFileSync(FILE, `${JSON.stringify(Object.fromEntries(kept), null, 1)}\n`)
-}
+export const { recorded, record } = recordingIn(new URL('./recorded.json', import.meta.url), Object.keys(stories))

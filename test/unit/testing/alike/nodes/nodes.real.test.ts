@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startBroker, type Broker } from '../../../../helpers/broker'
 import { describeWithOwnBrokers } from '../../../../helpers/broker-shared'
+import type { Traces } from '../../../../helpers/recording'
 import { onRealNodes } from './on-real'
-import { record, recorded, type Traces } from './recorded'
+import { record, recorded } from './recorded'
 import { nodesStories } from './stories'
 
 const recording = process.env.RECORD === '1'
