@@ -1,11 +1,11 @@
 import { createFakeKafka } from '../../../../src/testing'
+import { fakeCourse } from './fake-course'
 import { plain, type Story } from './stage'
 
 export async function onFake(story: Story): Promise<unknown[]> {
   const kafka = createFakeKafka({ slowPolls: story.slowPolls ?? false, cleanEvery: '1s' })
   const prefix = 'fake.'
   const trace: unknown[] = []
-  const { clock } = kafka
   await story({
     kafka,
     other: (options = {}) => kafka.client(options),
@@ -15,24 +15,7 @@ export async function onFake(story: Story): Promise<unknown[]> {
     loseAnswers(kind, times = 1) {
       for (let i = 0; i < times; i++) kafka.broker.next(kind).drop()
     },
-    now: () => clock.now(),
-    pass: (ms) => clock.advance(ms),
-    async until(condition) {
-      await clock.settle()
-      for (let i = 0; !condition(); i++) {
-        if (i > 1000) throw new Error('it never came to that')
-        await clock.advance(50)
-      }
-    },
-    sleep: (ms) => clock.sleep(ms),
-    gate: (promise) => clock.park(promise),
-    async eventually(promise) {
-      let settled = false
-      const end = (): void => void (settled = true)
-      promise.then(end, end)
-      while (!settled) await clock.advance(50)
-      return promise
-    },
+    ...fakeCourse(kafka),
     note: (...seen) => void trace.push(plain(seen, prefix)),
   })
   return trace

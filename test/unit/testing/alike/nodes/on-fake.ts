@@ -1,4 +1,5 @@
 import { createFakeKafka } from '../../../../../src/testing'
+import { fakeCourse } from '../fake-course'
 import { plainNodes, RETRY, type NodesStory } from './stage'
 
 const PORTS = [9092, 9093, 9094]
@@ -7,7 +8,7 @@ export async function onFakeNodes(story: NodesStory): Promise<unknown[]> {
   const kafka = createFakeKafka({ brokers: 3, retry: RETRY })
   const prefix = 'fake.'
   const trace: unknown[] = []
-  const { clock, broker } = kafka
+  const { broker } = kafka
   await story({
     kafka,
     other: (options = {}) => kafka.client({ retry: RETRY, ...options }),
@@ -19,24 +20,7 @@ export async function onFakeNodes(story: NodesStory): Promise<unknown[]> {
     moveLeader: async (topic, partition, node) => broker.moveLeader(topic, partition, node),
     down: async (node) => broker.down(node),
     up: async (node) => broker.up(node),
-    now: () => clock.now(),
-    pass: (ms) => clock.advance(ms),
-    async until(condition) {
-      await clock.settle()
-      for (let i = 0; !condition(); i++) {
-        if (i > 1000) throw new Error('it never came to that')
-        await clock.advance(50)
-      }
-    },
-    sleep: (ms) => clock.sleep(ms),
-    gate: (promise) => clock.park(promise),
-    async eventually(promise) {
-      let settled = false
-      const end = (): void => void (settled = true)
-      promise.then(end, end)
-      while (!settled) await clock.advance(50)
-      return promise
-    },
+    ...fakeCourse(kafka),
     note: (...seen) => void trace.push(plainNodes(seen, prefix, PORTS)),
   })
   return trace
