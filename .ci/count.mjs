@@ -1,18 +1,31 @@
-// Prints "<passed> <failed>" of a vitest run, from its JSON report and exit code.
-import { readFileSync } from 'node:fs'
+// Prints "<passed> <failed>" of a vitest run, from its JSON report and exit code; appends to a file what failed, and what
+// passed only at a second try, so that the end of the log says so too.
+import { appendFileSync, readFileSync } from 'node:fs'
 
-const [report, status] = process.argv.slice(2)
+const [report, status, notes] = process.argv.slice(2)
 let passed = 0
 let failed = 0
 try {
   const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'))
   // A file that cannot even be loaded has no test to count.
-  const broken = testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length
+  const broken = testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0)
   passed = numPassedTests
-  failed = numFailedTests + broken
+  failed = numFailedTests + broken.length
+  for (const { name, message } of broken) tell('failed', name, '', message)
+  for (const { name, assertionResults } of testResults) {
+    for (const { status, fullName, failureMessages } of assertionResults) {
+      if (status === 'failed') tell('failed', name, fullName, failureMessages.at(-1))
+      else if (status === 'passed' && failureMessages.length > 0) tell('again ', name, fullName, failureMessages[0])
+    }
+  }
 } catch {
   // No report: the run did not get so far, and its exit code speaks for it.
 }
 // Faults outside of tests (an unhandled rejection, a required broker that is missing, no test at all) show only there.
 if (failed === 0 && (status !== '0' || passed === 0)) failed = 1
 console.log(`${passed} ${failed}`)
+
+function tell(what, file, name, message) {
+  const text = String(message).split('\n').slice(0, 12).join('\n          ')
+  appendFileSync(notes, `  ${what}  ${file.replace(`${process.cwd()}/`, '')}: ${name}\n          ${text}\n`)
+}
