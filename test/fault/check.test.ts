@@ -1,37 +1,7 @@
 /** The checker is shown each fault that it is there to find, and each duplicate that it must let pass. */
 import { describe, expect, it } from 'vitest'
-import { check, type Evidence } from './check'
 import type { Line } from './ledger'
-
-const MAIN = 't/0@'
-const TIER = 't.retry.300ms/0@'
-
-interface CallOf {
-  offset?: number
-  attempt?: number
-  worker?: string
-  at: number
-  ends?: number
-  outcome?: 'ok' | 'failed'
-  dueAt?: number
-  source?: string
-}
-
-function call({ offset = 0, attempt = 1, worker = 'A', at, ends, outcome = 'ok', dueAt, source }: CallOf): Line[] {
-  const pid = worker.charCodeAt(0)
-  const place = `${MAIN}${offset}`
-  const same = { place, attempt, worker, pid, source: source ?? (attempt === 1 ? place : `${TIER}${offset}`) }
-  const begin: Line = { what: 'begin', ...same, at, ...(dueAt !== undefined && { dueAt }) }
-  return ends === undefined ? [begin] : [begin, { what: 'end', ...same, at: ends, outcome }]
-}
-
-const rebalance = (worker: string, at: number, removed = 1, tier = 'main'): Line[] => [
-  { what: 'rebalanced', worker, pid: worker.charCodeAt(0), at, tier, removed },
-]
-
-function found(lines: Line[][], more: Partial<Evidence> = {}): ReturnType<typeof check> {
-  return check({ lines: lines.flat(), produced: [`${MAIN}0`], deadLetters: [], kills: new Map(), ...more })
-}
+import { call, found, MAIN, rebalance, TIER } from './made-up'
 
 describe('the checker finds', () => {
   it('a record that nobody handled', () => {

@@ -1,5 +1,7 @@
 /** The rest of the stage: a load, a watch on the commits, and what stands on the topics at the end. */
 import type { Admin, Kafka } from 'kafkajs'
+import { unpackDone } from '../../src/consume/done-beyond'
+import type { SeenCommit } from './evidence'
 import { encodeWish, wishOf } from './payload'
 import type { Place } from './ledger'
 import { until } from './until'
@@ -62,28 +64,42 @@ export async function startLoad(
 export interface CommitWatch {
   /** Every commit that was lower than one before it. kafkajs itself commits -1 and -2 on a cut log: those are left out. */
   readonly falls: readonly string[]
+  /** By `topic/partition`, in order of time: each commit that differed from the one before. */
+  readonly history: ReadonlyMap<string, readonly SeenCommit[]>
   readonly looks: number
   stop(): Promise<void>
 }
 
-/** Looks at the committed offsets of groups every 50 ms. */
-export async function watchCommits(kafka: Kafka, groups: ReadonlyMap<string, string>): Promise<CommitWatch> {
+/** Looks at the committed offsets of groups every `everyMs`. */
+export async function watchCommits(
+  kafka: Kafka,
+  groups: ReadonlyMap<string, string>,
+  everyMs = 50,
+): Promise<CommitWatch> {
   const admin = kafka.admin()
   await admin.connect()
   const highest = new Map<string, bigint>()
   const falls: string[] = []
+  const history = new Map<string, SeenCommit[]>()
+  const last = new Map<string, string>()
   let looks = 0
   let looking: Promise<void> | undefined
   const look = async (): Promise<void> => {
     for (const [groupId, topic] of groups) {
       const found = await admin.fetchOffsets({ groupId, topics: [topic] }).catch(() => [])
-      for (const { partition, offset } of found.flatMap(({ partitions }) => partitions)) {
+      for (const { partition, offset, metadata } of found.flatMap(({ partitions }) => partitions)) {
         const key = `${groupId} ${topic}/${partition}`
         const now = BigInt(offset)
         const before = highest.get(key) ?? -1n
         if (now < 0n) continue
         if (now < before) falls.push(`${key}: from ${before} to ${now}`)
         highest.set(key, now)
+        const text = `${offset} ${metadata}`
+        if (last.get(key) === text) continue
+        last.set(key, text)
+        const seen = history.get(`${topic}/${partition}`) ?? []
+        history.set(`${topic}/${partition}`, seen)
+        seen.push({ at: Date.now(), offset: now, done: unpackDone(now, metadata ?? '') ?? [] })
       }
     }
     looks++
@@ -92,9 +108,10 @@ export async function watchCommits(kafka: Kafka, groups: ReadonlyMap<string, str
     looking ??= look().finally(() => {
       looking = undefined
     })
-  }, 50)
+  }, everyMs)
   return {
     falls,
+    history,
     get looks() {
       return looks
     },

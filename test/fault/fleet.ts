@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readLedger, type Line } from './ledger'
+import type { Command } from './commands'
 import type { WorkerOptions } from './worker'
 
 /** How long a process may take to end by itself once its consumer has stopped, ms. */
@@ -17,21 +18,30 @@ export interface Worker {
   stop(): Promise<number>
   /** SIGKILL; resolves with the time of death. */
   kill(): Promise<number>
+  tell(command: Command): void
+  readonly ended: Promise<Ending>
+}
+
+export interface Ending {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
 }
 
 export interface Fleet {
   start(name: string): Promise<Worker>
   /** What all workers, living and dead, have written so far. */
   lines(): Line[]
-  /** Times at which workers were killed, by name. */
+  /** Times at which workers died without a stop, by name. */
   readonly kills: ReadonlyMap<string, number>
+  /** Kills what is left, and removes the ledgers unless they lie in a folder of the caller's. */
   end(): Promise<void>
 }
 
-export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>): Fleet {
-  const folder = mkdtempSync(join(tmpdir(), 'retryline-fault-'))
+/** `into`: a folder of the caller's for the ledgers, which then stay. */
+export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, into?: string): Fleet {
+  const folder = into ?? mkdtempSync(join(tmpdir(), 'retryline-fault-'))
   const ledgers = new Map<string, string>()
-  const alive = new Map<ChildProcess, Promise<number | null>>()
+  const alive = new Map<ChildProcess, Promise<Ending>>()
   const kills = new Map<string, number>()
 
   async function start(name: string): Promise<Worker> {
@@ -44,16 +54,19 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>): Fl
       execArgv: ['--import', 'tsx'],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
-    const ended = new Promise<number | null>((resolve) => {
-      child.once('exit', (code) => {
+    const ended = new Promise<Ending>((resolve) => {
+      child.once('exit', (code, signal) => {
         alive.delete(child)
-        resolve(code)
+        if (code !== 0) kills.set(name, Date.now())
+        resolve({ code, signal })
       })
     })
     alive.set(child, ended)
     await new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve())
-      void ended.then((code) => reject(new Error(`worker ${name} ended with ${code} before it had started`)))
+      void ended.then(({ code, signal }) =>
+        reject(new Error(`worker ${name} ended with ${signal ?? code} before it had started`)),
+      )
     })
     return {
       name,
@@ -67,8 +80,8 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>): Fl
           impatient = () => clearTimeout(timer)
         })
         try {
-          const code = await Promise.race([ended, late])
-          if (code !== 0) throw new Error(`worker ${name} ended with ${code}`)
+          const { code, signal } = await Promise.race([ended, late])
+          if (code !== 0) throw new Error(`worker ${name} ended with ${signal ?? code}`)
         } finally {
           impatient()
         }
@@ -77,10 +90,10 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>): Fl
       async kill() {
         child.kill('SIGKILL')
         await ended
-        const at = Date.now()
-        kills.set(name, at)
-        return at
+        return kills.get(name) ?? Date.now()
       },
+      tell: (command) => void child.send(command),
+      ended,
     }
   }
 
@@ -92,7 +105,7 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>): Fl
       const dying = [...alive]
       for (const [child] of dying) child.kill('SIGKILL')
       await Promise.all(dying.map(([, ended]) => ended))
-      rmSync(folder, { recursive: true, force: true })
+      if (into === undefined) rmSync(folder, { recursive: true, force: true })
     },
   }
 }

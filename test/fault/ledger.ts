@@ -32,10 +32,14 @@ export interface End extends Stamp {
 
 /** What happened to the worker: only these explain a record that was handled twice. */
 export interface Happening extends Stamp {
-  readonly what: 'started' | 'rebalanced' | 'crashed' | 'stopping' | 'stopped'
+  readonly what: 'started' | 'rebalanced' | 'reopened' | 'crashed' | 'stopping' | 'stopped'
   readonly tier?: string
   /** Of a rebalance: how many partitions went away. */
   readonly removed?: number
+  /** Of a rebalance, or of a lane that was found to have been another's: `topic/partition` of each that went away. */
+  readonly lost?: readonly string[]
+  /** Of a rebalance: what was begun anew, at the offset that the broker told after this. */
+  readonly gained?: readonly string[]
 }
 
 /** Anything the worker was told of by an event, for a person to read. */
@@ -52,11 +56,14 @@ export interface Ledger {
   close(): void
 }
 
+/** Taken before anything may change it: a fault that sets a worker's clock leaves the ledger true. */
+const now = Date.now.bind(Date)
+
 export function openLedger(path: string, worker: string): Ledger {
   const file = openSync(path, 'a')
   return {
     // Synchronous: the line stands before the call that it tells of goes on.
-    write: (line) => void writeSync(file, `${JSON.stringify({ ...line, worker, pid: process.pid, at: Date.now() })}\n`),
+    write: (line) => void writeSync(file, `${JSON.stringify({ ...line, worker, pid: process.pid, at: now() })}\n`),
     close: () => closeSync(file),
   }
 }

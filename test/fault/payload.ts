@@ -6,6 +6,8 @@ export interface Wish {
   readonly fatal: boolean
   /** How long each call takes, ms. */
   readonly ms: number
+  /** Whether the handler gives a record to `ctx.send`, named after this one. */
+  readonly send?: boolean
 }
 
 export const encodeWish = (wish: Wish): string => JSON.stringify(wish)
@@ -20,4 +22,18 @@ export function wishOf(n: number, slowest: number): Wish {
   if (n % 50 === 17) return { id, fails: 99, fatal: false, ms }
   if (n % 50 === 34) return { id, fails: 1, fatal: true, ms }
   return { id, fails: 0, fatal: false, ms }
+}
+
+/** What a record with this wish must come to: the dead letter topic, or a success. */
+export const mustDie = ({ fails, fatal }: Wish, maxAttempts: number): boolean =>
+  fails >= maxAttempts || (fatal && fails > 0)
+
+/** Undefined where the value is not of the load's making. */
+export function wishIn(value: Buffer | null): Wish | undefined {
+  try {
+    const wish = decodeWish(value) as Wish | null
+    return typeof wish?.id === 'string' && typeof wish.fails === 'number' ? wish : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -3,7 +3,14 @@
  * is part of what is tested; SIGKILL is what it is for.
  */
 import { Kafka, logLevel } from 'kafkajs'
-import { createResilientConsumer, NonRetryableError, RetryableError, type RetrylineEvent } from '../../src'
+import {
+  createResilientConsumer,
+  NonRetryableError,
+  RetryableError,
+  type EventOf,
+  type RetrylineEvent,
+} from '../../src'
+import { obey, type Command } from './commands'
 import { openLedger, type Ledger } from './ledger'
 import { decodeWish } from './payload'
 
@@ -14,6 +21,12 @@ export interface WorkerOptions {
   readonly groupId: string
   readonly topic: string
   readonly schedule: readonly string[]
+  readonly ordering?: 'partition' | 'key' | 'unordered'
+  readonly delivery?: 'at-least-once' | 'exactly-once'
+  /** Where the handler's own records go, for wishes that ask for one. */
+  readonly out?: string
+  /** Default `'create'`. */
+  readonly topicSetup?: 'verify' | 'create'
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
@@ -31,7 +44,9 @@ const consumer = createResilientConsumer({
   groupId: options.groupId,
   topic: options.topic,
   schedule: options.schedule,
-  topicSetup: 'create',
+  topicSetup: options.topicSetup ?? 'create',
+  ...(options.ordering !== undefined && { ordering: options.ordering }),
+  ...(options.delivery === 'exactly-once' && { delivery: options.delivery }),
   sessionTimeout: '4s',
   heartbeatInterval: '500ms',
   shutdownTimeout: '10s',
@@ -47,15 +62,26 @@ const consumer = createResilientConsumer({
     ledger.write({ what: 'begin', ...call, ...(dueAt !== undefined && { dueAt }) })
     await work(wish.ms)
     const fails = attempt <= wish.fails
+    if (wish.send === true && options.out !== undefined)
+      ctx.send({ topic: options.out, value: JSON.stringify({ place: call.place, attempt }) })
     ledger.write({ what: 'end', ...call, outcome: fails ? 'failed' : 'ok' })
     if (fails && wish.fatal) throw new NonRetryableError(`${wish.id} is not to be tried again`)
     if (fails) throw new RetryableError(`${wish.id} fails at attempt ${attempt}`)
   },
 })
 
+/** The lanes of each tier as they were after the last rebalance. */
+const lanes = new Map<string, readonly string[]>()
 consumer.on('all', (event) => note(ledger, event))
 
+let stopping = false
+process.on('message', (command: Command) => obey({ consumer, ledger }, command))
+// Whoever started this process is gone, and with it whoever would end it.
+process.once('disconnect', () => {
+  if (!stopping) process.exit(1)
+})
 process.once('SIGTERM', () => {
+  stopping = true
   ledger.write({ what: 'stopping' })
   void consumer.stop().then((report) => {
     ledger.write({ what: 'note', text: `stop: ${JSON.stringify(report)}` })
@@ -80,8 +106,27 @@ function work(ms: number): Promise<void> {
 }
 
 function note(into: Ledger, event: RetrylineEvent): void {
-  if (event.type === 'rebalanced') into.write({ what: 'rebalanced', tier: event.tier, removed: event.removed })
+  if (event.type === 'rebalanced') into.write({ what: 'rebalanced', ...rebalance(event) })
+  if (event.type === 'reopened')
+    into.write({ what: 'reopened', tier: event.tier, lost: [`${event.topic}/${event.partition}`] })
   if (event.type === 'crashed') into.write({ what: 'crashed', tier: event.tier })
   const worth = ['rebalanced', 'reopened', 'crashed', 'commitFailed', 'publishFailed', 'problem', 'abandoned', 'gone']
-  if (worth.includes(event.type)) into.write({ what: 'note', text: JSON.stringify(event) })
+  const more = ['metadata', 'late', 'restarted', 'held', 'released', 'halted', 'envelope']
+  if (worth.includes(event.type) || more.includes(event.type)) into.write({ what: 'note', text: JSON.stringify(event) })
+}
+
+/** The event counts; its listener runs while the lanes stand as the event tells, and so can name them. */
+function rebalance({ tier, removed, kept }: EventOf<'rebalanced'>): {
+  tier: string
+  removed: number
+  lost: string[]
+  gained: string[]
+} {
+  const group = consumer.health().groups.find((one) => one.tier === tier)
+  const before = lanes.get(tier) ?? []
+  const after = (group?.partitions ?? []).map(({ topic, partition }) => `${topic}/${partition}`)
+  lanes.set(tier, after)
+  // Under a new member id nothing is kept, though the same partitions may be there again.
+  const lost = before.filter((lane) => kept === 0 || !after.includes(lane))
+  return { tier, removed, lost, gained: after.filter((lane) => kept === 0 || !before.includes(lane)) }
 }

@@ -1,0 +1,147 @@
+/**
+ * Which second calls are allowed, and why: each must be explained by what happened to the very lane it came from.
+ *
+ * - `kill`: the worker died with the record in flight, or done and perhaps not committed yet;
+ * - `revocation`: the lane was taken away with the record in that state, or its old owner did not know yet that it had been;
+ * - `copiedTwice`: the record stands twice, since the attempt before failed twice or an acknowledgement was lost.
+ *
+ * None of them explains a record that the broker was seen to hold as done before its lane was begun anew: the new owner
+ * reads that. So a death explains no more than what was in flight or done since the last commit that anybody saw.
+ */
+import type { Begin, Happening, Place } from './ledger'
+import { groupBy, isHappening, laneOf, nameOf, offsetOf, tierOf, type Call, type Evidence } from './evidence'
+
+/** Clocks are one, but two processes write down the same rebalance a moment apart, ms. */
+export const SLACK = 1_000
+const UNCOMMITTED = 2_000
+
+export interface Explained {
+  readonly counts: { readonly kill: number; readonly revocation: number; readonly copiedTwice: number }
+  readonly unexplained: readonly Begin[]
+}
+
+export function explainDuplicates(evidence: Evidence, calls: readonly Call[]): Explained {
+  const counts = { kill: 0, revocation: 0, copiedTwice: 0 }
+  const unexplained: Begin[] = []
+  const lanes = new Lanes(evidence)
+  const byAttempt = groupBy(calls, ({ begin }) => nameOf(begin))
+  for (const group of byAttempt.values()) {
+    if (group.length === 1) continue
+    group.sort((a, b) => a.begin.at - b.begin.at)
+    for (const [i, { begin }] of group.entries()) {
+      if (i === 0) continue
+      const before = group.slice(0, i)
+      const sameCopy = before.filter((call) => call.begin.source === begin.source)
+      if (sameCopy.length > 0 && lanes.knownAsDone(begin)) unexplained.push(begin)
+      else if (sameCopy.some((call) => diedUnder(evidence, call, begin))) counts.kill++
+      else if (sameCopy.some((call) => lanes.takenAway(call, begin))) counts.revocation++
+      else if (sameCopy.length === 0 && copiedTwice(evidence, byAttempt, begin, copiesIn(before))) counts.copiedTwice++
+      else unexplained.push(begin)
+    }
+  }
+  return { counts, unexplained }
+}
+
+/** In flight, or done and perhaps uncommitted, when its worker died; the second call came after that. */
+function diedUnder(evidence: Evidence, { begin, end }: Call, again: Begin): boolean {
+  const death = evidence.kills.get(begin.worker)
+  return death !== undefined && death <= again.at + SLACK && mayBeUncommitted(evidence, end?.at, death)
+}
+
+/** Whether what ended at `end` may have been without its commit at `at`: while the broker is away, nothing is committed. */
+function mayBeUncommitted(evidence: Evidence, end: number | undefined, at: number): boolean {
+  if (end === undefined || end >= at) return true
+  const away = (evidence.outages ?? []).reduce(
+    (sum, { from, to }) => sum + Math.max(0, Math.min(at, to + SLACK) - Math.max(end, from)),
+    0,
+  )
+  return at - end - away <= (evidence.uncommittedMs ?? UNCOMMITTED)
+}
+
+class Lanes {
+  /** By tier, in order of time. */
+  readonly #happenings: Map<string, Happening[]>
+
+  constructor(private readonly evidence: Evidence) {
+    const moving = evidence.lines.filter(isHappening).filter(({ what }) => /rebalanced|reopened|crashed/.test(what))
+    this.#happenings = groupBy(
+      moving.sort((a, b) => a.at - b.at),
+      ({ tier = '' }) => tier,
+    )
+  }
+
+  /** The broker was seen to hold the copy as done before this process read where its lane begins. */
+  knownAsDone(again: Begin): boolean {
+    const { commits } = this.evidence
+    const opened = this.#lastGain(again.pid, again.source, again.at)
+    if (commits === undefined || opened === undefined) return false
+    const offset = offsetOf(again.source)
+    return (commits.get(laneOf(again.source)) ?? []).some(
+      (seen) =>
+        seen.at <= opened && (offset < seen.offset || seen.done.some(({ from, to }) => offset >= from && offset < to)),
+    )
+  }
+
+  takenAway({ begin, end }: Call, again: Begin): boolean {
+    const lane = laneOf(begin.source)
+    const own = this.#happenings.get(tierOf(begin.source)) ?? []
+    const inTime = ({ at }: Happening): boolean => at >= begin.at && mayBeUncommitted(this.evidence, end?.at, at)
+    // The process that had it lost it; the same process may have it again only then.
+    const lost = own.some(
+      (one) =>
+        one.pid === begin.pid &&
+        inTime(one) &&
+        one.at <= again.at + (again.pid === begin.pid ? 0 : SLACK) &&
+        (one.what === 'crashed' || (one.lost?.includes(lane) ?? (one.removed ?? 0) > 0)),
+    )
+    if (lost || again.pid === begin.pid) return lost
+    // Another began it anew, while the first did not know yet. Lines that name no lanes tell only of their tier.
+    if (own.some((one) => one.gained === undefined && one.at <= again.at + SLACK && inTime(one))) return true
+    if (own.some((one) => one.pid === again.pid && one.gained?.includes(lane) && one.at <= again.at && inTime(one)))
+      return true
+    // The later call is the one of the process that did not know: the lane had been begun anew since it got it.
+    const since = this.#lastGain(again.pid, again.source, again.at)
+    const taken = this.#lastGain(begin.pid, begin.source, begin.at)
+    return since !== undefined && taken !== undefined && since < taken
+  }
+
+  /** When a process last began this lane before a time. */
+  #lastGain(pid: number, source: Place, before: number): number | undefined {
+    const lane = laneOf(source)
+    return (this.#happenings.get(tierOf(source)) ?? [])
+      .filter((one) => one.pid === pid && one.at <= before && one.gained?.includes(lane))
+      .at(-1)?.at
+  }
+}
+
+function copiesIn(calls: readonly Call[]): number {
+  return new Set(calls.map(({ begin }) => begin.source)).size
+}
+
+/** Each failed call of the attempt before made a copy; so does a lost acknowledgement. */
+function copiedTwice(evidence: Evidence, byAttempt: Map<string, Call[]>, begin: Begin, copies: number): boolean {
+  const parents = byAttempt.get(nameOf({ ...begin, attempt: begin.attempt - 1 })) ?? []
+  if (parents.filter(({ end }) => end?.outcome === 'failed').length > copies) return true
+  return parents.some(({ end }) => end !== undefined && duringOutage(evidence, end.at, begin.at))
+}
+
+/** Records that stand on the dead letter topic more often than their last attempt failed. */
+export function deadTwice(evidence: Evidence, calls: readonly Call[]): string[] {
+  const failed = groupBy(
+    calls.filter(({ end }) => end?.outcome === 'failed'),
+    ({ begin }) => begin.place,
+  )
+  return [...groupBy(evidence.deadLetters, (place) => place)].flatMap(([place, { length: count }]) => {
+    if (count === 1) return []
+    const own = failed.get(place) ?? []
+    const last = Math.max(...own.map(({ begin }) => begin.attempt))
+    const atLast = own.filter(({ begin }) => begin.attempt === last)
+    if (atLast.length >= count) return []
+    if (atLast.some(({ end }) => duringOutage(evidence, end!.at, end!.at))) return []
+    return [`${place} stands ${count} times on the dead letter topic after ${atLast.length} last failures`]
+  })
+}
+
+function duringOutage({ outages = [] }: Evidence, from: number, to: number): boolean {
+  return outages.some((outage) => from <= outage.to + SLACK && to >= outage.from - SLACK)
+}

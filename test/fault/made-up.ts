@@ -1,0 +1,42 @@
+/** Made-up evidence, for the tests of the checker. */
+import { check, type Evidence } from './check'
+import type { Line } from './ledger'
+
+export const MAIN = 't/0@'
+export const TIER = 't.retry.300ms/0@'
+
+interface CallOf {
+  offset?: number
+  attempt?: number
+  worker?: string
+  at: number
+  ends?: number
+  outcome?: 'ok' | 'failed'
+  dueAt?: number
+  source?: string
+}
+
+export function call({
+  offset = 0,
+  attempt = 1,
+  worker = 'A',
+  at,
+  ends,
+  outcome = 'ok',
+  dueAt,
+  source,
+}: CallOf): Line[] {
+  const pid = worker.charCodeAt(0)
+  const place = `${MAIN}${offset}`
+  const same = { place, attempt, worker, pid, source: source ?? (attempt === 1 ? place : `${TIER}${offset}`) }
+  const begin: Line = { what: 'begin', ...same, at, ...(dueAt !== undefined && { dueAt }) }
+  return ends === undefined ? [begin] : [begin, { what: 'end', ...same, at: ends, outcome }]
+}
+
+export const rebalance = (worker: string, at: number, removed = 1, tier = 'main'): Line[] => [
+  { what: 'rebalanced', worker, pid: worker.charCodeAt(0), at, tier, removed },
+]
+
+export function found(lines: Line[][], more: Partial<Evidence> = {}): ReturnType<typeof check> {
+  return check({ lines: lines.flat(), produced: [`${MAIN}0`], deadLetters: [], kills: new Map(), ...more })
+}

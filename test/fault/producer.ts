@@ -1,0 +1,93 @@
+/**
+ * Produces steadily, and knows what it has produced: each record has an id; `acknowledged` are on the topic for certain, of
+ * `uncertain` ones the answer was lost, and they may stand there not at all, once, or (since they are sent again) twice.
+ */
+import type { Kafka } from 'kafkajs'
+import { encodeWish, wishOf, type Wish } from './payload'
+
+export interface Production {
+  /** Ids, with the time of the acknowledgement. */
+  readonly acknowledged: ReadonlyMap<string, number>
+  readonly uncertain: ReadonlySet<string>
+  readonly sent: number
+  /** Also for records of a fault's own, whatever they look like. */
+  send(messages: readonly { key: string | Buffer | null; value: string | Buffer | null }[]): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface Pace {
+  readonly batch: number
+  readonly everyMs: number
+  /** The slowest handler call of the ordinary mix; one record in a hundred is slow. */
+  readonly slowestMs: number
+  readonly slowMs: number
+}
+
+export const PACE: Pace = { batch: 5, everyMs: 40, slowestMs: 12, slowMs: 400 }
+
+/** The ordinary mix, and beside it some that are slow and some that send. */
+export function mixed(n: number, { slowestMs, slowMs }: Pace): Wish {
+  const wish = wishOf(n, slowestMs)
+  if (n % 101 === 50) return { ...wish, ms: slowMs }
+  return n % 10 === 5 ? { ...wish, send: true } : wish
+}
+
+export async function startProduction(kafka: Kafka, topic: string, pace: Pace = PACE): Promise<Production> {
+  const producer = kafka.producer({ allowAutoTopicCreation: false })
+  await producer.connect()
+  const acknowledged = new Map<string, number>()
+  const uncertain = new Set<string>()
+  let number = 0
+  let stopping = false
+  let wake = (): void => undefined
+
+  const one = async (): Promise<void> => {
+    const wishes = Array.from({ length: pace.batch }, () => mixed(number++, pace))
+    const messages = wishes.map((wish, i) => {
+      const n = number - wishes.length + i
+      return { key: n % 4 === 0 ? null : `key-${n % 37}`, value: encodeWish(wish) }
+    })
+    for (;;) {
+      try {
+        await producer.send({ topic, acks: -1, messages })
+        const at = Date.now()
+        for (const { id } of wishes) acknowledged.set(id, at)
+        return
+      } catch {
+        for (const { id } of wishes) uncertain.add(id)
+        if (stopping) return
+      }
+    }
+  }
+  const all = (async () => {
+    while (!stopping) {
+      const startedAt = Date.now()
+      await one()
+      const rest = pace.everyMs - (Date.now() - startedAt)
+      if (rest > 0 && !stopping)
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, rest)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+    }
+  })()
+  return {
+    acknowledged,
+    uncertain,
+    get sent() {
+      return acknowledged.size
+    },
+    async send(messages) {
+      await producer.send({ topic, acks: -1, messages: [...messages] })
+    },
+    async stop() {
+      stopping = true
+      wake()
+      await all
+      await producer.disconnect()
+    },
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * One run of the fault suite: a cluster of its own, a load, workers under a supervisor, a plan of faults; then the faults end,
+ * the workers drain, and what stands on the topics is reconciled with what the workers wrote down.
+ */
+import { Kafka, logLevel } from 'kafkajs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startBroker, type Broker } from '../helpers/broker'
+import { check, storyOf, type Findings } from './check'
+import { createCrew, openLog, type Crew } from './crew'
+import { untilCommitted, watchCommits, type CommitWatch } from './cluster'
+import type { World } from './faults/fault'
+import { createFleet } from './fleet'
+import type { SuiteOptions } from './options'
+import { mustDie, wishIn } from './payload'
+import { planOf, planText } from './plan'
+import { startProduction, type Production } from './producer'
+import { hopOf, readAll } from './reader'
+import { carryOut, type Window } from './timeline'
+
+const SCHEDULE = ['1s', '3s']
+const PARTITIONS = 6
+const WORKERS = 3
+const DRAIN_WITHIN = 120_000
+/** Three nodes and the workers share what a small machine has. */
+const JVM = ['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
+
+export interface Outcome {
+  readonly findings: Findings
+  readonly faults: Readonly<Record<string, number>>
+  readonly problems: readonly string[]
+  /** Where the evidence lies; it is removed where there is no problem. */
+  readonly folder: string
+  readonly story: string
+}
+
+export async function runSuite(options: SuiteOptions, say: (text: string) => void): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), 'retryline-fault-run-'))
+  const { log, close } = openLog(folder, process.env.FAULT_LOG === '1')
+  const steps = planOf(options.seed, options.minutes * 60_000, options.faults)
+  say(`plan: ${planText(steps)}`)
+  writeFileSync(join(folder, 'plan.txt'), `${JSON.stringify({ ...options, faults: undefined })}\n${planText(steps)}\n`)
+
+  const topic = 'orders'
+  const groupId = 'billing'
+  const out = `${topic}.out`
+  const dlq = `${topic}.dlq`
+  const tiers = SCHEDULE.map((delay) => `${topic}.retry.${delay}`)
+  const groups = new Map([
+    [groupId, topic],
+    ...SCHEDULE.map((delay): [string, string] => [`${groupId}.retry.${delay}`, `${topic}.retry.${delay}`]),
+  ])
+  const windows: Window[] = []
+  const problems: string[] = []
+  let broker: Broker | undefined
+  let crew: Crew | undefined
+  let production: Production | undefined
+  let watch: CommitWatch | undefined
+  try {
+    broker = await startBroker({ nodes: options.nodes, proxied: true, jvm: JVM })
+    const kafka = pastTheProxies(broker)
+    const admin = kafka.admin()
+    await admin.connect()
+    try {
+      await admin.createTopics({
+        waitForLeaders: true,
+        topics: [topic, ...tiers, dlq, out].map((name) => ({
+          topic: name,
+          numPartitions: name === out ? 1 : PARTITIONS,
+          replicationFactor: options.nodes,
+        })),
+      })
+      const { brokers } = broker
+      const { delivery, ordering } = options
+      const fleet = createFleet(
+        { brokers, groupId, topic, schedule: SCHEDULE, out, delivery, ordering, topicSetup: 'verify' },
+        folder,
+      )
+      crew = createCrew(fleet, log)
+      await Promise.all(Array.from({ length: WORKERS }, crew.join))
+      watch = await watchCommits(kafka, groups, 30)
+      production = await startProduction(kafka, topic)
+      const { send } = production
+      const world: World = {
+        crew,
+        broker,
+        nodes: options.nodes,
+        kafka,
+        admin,
+        topic,
+        tiers,
+        dlq,
+        topics: [topic, ...tiers, dlq],
+        groups,
+        produce: send,
+        log,
+      }
+      await carryOut(world, steps, windows).catch((error: Error) => problems.push(`a fault failed: ${error.message}`))
+      await production.stop()
+      log('faults are over, the workers drain')
+      await untilCommitted(admin, groups, DRAIN_WITHIN).catch((error: Error) => {
+        problems.push(`not drained: ${error.message}`)
+        for (const slot of crew!.alive) crew!.tell(slot, { do: 'health' })
+      })
+      await crew.stopAll()
+      await watch.stop()
+      problems.push(...crew.unexpected)
+
+      const standing = await readAll(kafka, admin, [topic, ...tiers, dlq, out], 'reader')
+      const on = (name: string): typeof standing => standing.filter((one) => one.topic === name)
+      const lines = fleet.lines()
+      const maxAttempts = SCHEDULE.length + 1
+      const findings = check({
+        lines,
+        produced: on(topic).map(({ at }) => at),
+        deadLetters: on(dlq).map((one) => hopOf(one).place),
+        kills: fleet.kills,
+        outages: windows.filter(({ excuses }) => excuses.copies),
+        main: on(topic).map(({ at, key, value }) => {
+          const wish = wishIn(value)
+          return {
+            place: at,
+            key: key?.toString('latin1') ?? null,
+            ...(wish !== undefined && { id: wish.id, dies: mustDie(wish, maxAttempts), sends: wish.send === true }),
+          }
+        }),
+        hops: standing.filter((one) => tiers.includes(one.topic) || one.topic === dlq).map(hopOf),
+        sent: on(out).map(({ value }) => (JSON.parse(String(value)) as { place: string }).place),
+        acknowledged: production.acknowledged,
+        windows,
+        falls: watch.falls,
+        commits: watch.history,
+        ordering,
+        delivery,
+      })
+      problems.push(...findings.problems)
+      writeFileSync(join(folder, 'windows.json'), JSON.stringify(windows))
+      writeFileSync(join(folder, 'problems.txt'), `${problems.join('\n')}\n`)
+      const place = /\S+\/\d+@\d+/.exec(findings.problems[0] ?? '')?.[0]
+      const story = place === undefined ? '' : storyOf(lines, place)
+      if (problems.length === 0 && process.env.FAULT_KEEP !== '1') rmSync(folder, { recursive: true, force: true })
+      return { findings, faults: countOf(windows), problems, folder, story }
+    } finally {
+      await admin.disconnect().catch(() => undefined)
+    }
+  } finally {
+    await Promise.allSettled([production?.stop(), watch?.stop(), crew?.end()])
+    await broker?.stop()
+    close()
+  }
+}
+
+/** What the suite itself sees and sends goes past the proxies. */
+function pastTheProxies({ brokers, ports }: Broker): Kafka {
+  const direct = new Map(brokers.map((address, i) => [Number(address.split(':')[1]), ports[i]!]))
+  return new Kafka({
+    clientId: 'fault-suite',
+    brokers: [...brokers],
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: 1_000,
+    requestTimeout: 10_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 30 },
+    socketFactory: ({ host, port, onConnect }) => connect({ host, port: direct.get(port) ?? port }, onConnect),
+  })
+}
+
+function countOf(windows: readonly Window[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { fault } of windows) counts[fault] = (counts[fault] ?? 0) + 1
+  return counts
+}
