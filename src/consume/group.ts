@@ -154,7 +154,9 @@ export class Group {
       admin: options.admin,
       emitter,
       consumer: this.#consumer,
+      groupId: this.groupId,
       stopping: () => this.#stopping,
+      remade: (lane, low) => this.#remade(lane, low),
       moved: () => this.#committer.poke(),
     })
     this.#starter = new Starter({
@@ -322,9 +324,25 @@ export class Group {
           fresh.open(committed.offset, committed, done)
           this.#consumer.seek(fresh, committed.offset)
         },
+        remade: (lane, low) => this.#remade(lane, low),
       },
       [...this.lanes.values()],
     )
+  }
+
+  /** What the lane knows is of a log that is no more: what waits is dropped, and what runs ends for nothing. */
+  #remade(lane: Lane, low: bigint): void {
+    this.options.emitter.emit('problem', {
+      where: laneKey(lane),
+      error: `the topic was deleted and made anew: it is read from its beginning, ${low}, and not on from ${lane.position}`,
+    })
+    this.#closeLane(laneKey(lane), lane)
+    this.#unfinished.drop(lane)
+    const fresh = this.#add(lane)
+    fresh.dirty = true
+    fresh.open(low, undefined)
+    this.#consumer.seek(fresh, low)
+    this.#committer.poke()
   }
 
   #waitUnlessStopped(ms: number): Promise<void> {

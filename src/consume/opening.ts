@@ -10,12 +10,14 @@
  *   is read from its beginning.
  * - A kept lane goes on if the broker holds what this lane last committed, to the letter; else somebody else was at work meanwhile, and
  *   the lane is dropped and begun anew at the broker's offset.
+ * - A kept lane whose topic was deleted and made anew (the broker has dropped our commit with it, or the log ends below our
+ *   position) is begun anew at the beginning: all that stands there now is new.
  *
  * Must never happen: a record started, or an offset committed, between an assignment and its answer; an answer used for a
  * later assignment than it was asked for.
  */
 import { errorText, type Emitter } from '../observe'
-import type { CommitEntry, CommittedOffset, TopicAdmin } from '../ports'
+import type { CommitEntry, CommittedOffset, LogRange, TopicAdmin } from '../ports'
 import { isSame } from './committer'
 import { unpackDone, type OffsetRange } from './done-beyond'
 import type { Commit, Lane } from './lane'
@@ -48,6 +50,8 @@ export interface OpeningOptions {
   open(lane: Lane, position: bigint, committed: Commit | undefined, done: readonly OffsetRange[]): void
   goOn(lane: Lane): void
   reopen(lane: Lane, committed: Commit, done: readonly OffsetRange[]): void
+  /** The lane's log is another one than it was, and begins at `low`. */
+  remade(lane: Lane, low: bigint): void
 }
 
 export async function openLanes(options: OpeningOptions, all: readonly Lane[]): Promise<void> {
@@ -85,7 +89,14 @@ async function openSome(
       (lane) => lane.topic === topic && (lane.state === 'opening' || lane.state === 'verifying'),
     )
     const known = new Map(committed.filter((entry) => entry.topic === topic).map((entry) => [entry.partition, entry]))
-    const fresh = here.filter((lane) => !goOnOrBegin(options, lane, known.get(lane.partition)))
+    const without = here.filter((lane) => !goOnOrBegin(options, lane, known.get(lane.partition)))
+    const kept = without.filter(({ state }) => state === 'verifying')
+    if (kept.length > 0) {
+      const ranges = await options.admin.ranges(topic)
+      if (stale()) return []
+      for (const lane of kept) goOnOrRemake(options, lane, known.get(lane.partition)?.offset ?? -1n, ranges)
+    }
+    const fresh = without.filter((lane) => lane.state === 'opening')
     if (fresh.length === 0) continue
     const isNewGroup = [...known.values()].every(({ offset }) => offset < 0n && offset !== RESET)
     if (options.startFrom === 'earliest' || !isNewGroup) {
@@ -112,22 +123,17 @@ async function openSome(
   return waiting
 }
 
-/** Returns false for a lane whose group has no offset yet. */
+/** Returns false for a lane whose group has no offset. */
 function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset | undefined): boolean {
   const offset = found?.offset ?? -1n
   const metadata = found?.metadata ?? ''
   const commit = { offset, metadata }
+  if (offset < 0n) return false
   if (lane.state === 'opening') {
-    if (offset < 0n) return false
     options.open(lane, offset, commit, doneBeyond(options, lane, commit))
     return true
   }
-  // kafkajs itself commits -1 or -2 where the log was cut below us. Nobody else was at work then: say ours again.
-  if (offset < 0n) {
-    lane.committed = undefined
-    lane.dirty = true
-    options.goOn(lane)
-  } else if ([lane.committed, ...lane.sent].some((ours) => ours !== undefined && isSame(ours, commit))) {
+  if ([lane.committed, ...lane.sent].some((ours) => ours !== undefined && isSame(ours, commit))) {
     lane.committed = commit
     options.goOn(lane)
   } else {
@@ -137,6 +143,29 @@ function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset
     options.reopen(lane, commit, doneBeyond(options, lane, commit))
   }
   return true
+}
+
+/**
+ * A kept lane of whose group the broker holds no offset. kafkajs itself commits -2 where its position has left the log: cut
+ * below us, nobody else was at work, so ours is said again; or else the log is another one, as it is where our commit is gone.
+ */
+function goOnOrRemake(options: OpeningOptions, lane: Lane, offset: bigint, ranges: readonly LogRange[]): void {
+  if (lane.closed) return
+  const range = ranges.find(({ partition }) => partition === lane.partition)
+  const gone = offset !== RESET && lane.committed !== undefined
+  if (range !== undefined && (gone || isOther(lane, range, offset))) {
+    options.remade(lane, range.low)
+    return
+  }
+  lane.committed = undefined
+  lane.dirty = true
+  options.goOn(lane)
+}
+
+/** Whether the log is another one than the lane has read: by where it ends, or as kafkajs has put its -2 over a commit of ours. */
+export function isOther(lane: Lane, { low, high }: LogRange, found: bigint | undefined): boolean {
+  const { position = 0n, committed } = lane
+  return high < position || (found === RESET && committed !== undefined && low <= position)
 }
 
 function doneBeyond({ emitter }: OpeningOptions, lane: Lane, { offset, metadata }: Commit): readonly OffsetRange[] {

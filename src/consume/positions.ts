@@ -2,22 +2,30 @@
  * Where the lanes of a group go on reading, when the client does not simply go on: a batch that does not continue its lane, a
  * stretch of the log without records, a log that was cut below us.
  *
- * A refused batch:  before our position (of another generation) -> sought
- *                   behind it -> paused, the log's beginning looked up -> gone and advanced, or not -> sought, resumed
+ * A refused batch -> paused, the log looked up -> cut below us: gone and advanced -> sought, resumed
+ *                                              -> another log, as its topic was made anew: the lane is begun anew
+ *                                              -> of another generation -> sought, resumed
+ * A batch before our position is refused too, and then the client may have gone back by itself, to the beginning of a log in
+ * which our position does not exist: where the look-up fails, it is resumed as it is, and the batch comes again.
  *
  * Must never happen: records taken that do not continue the lane; a look-up that the client's fetches wait for; two
- * look-ups for one lane at once; a partition left paused by one.
+ * look-ups for one lane at once; a partition left paused by one; a lane of a topic made anew that goes on where it was, since
+ * all that is written up to there would be passed over.
  */
 import { errorText, type Emitter } from '../observe'
-import type { FetchedBatch, GroupConsumer, TopicAdmin } from '../ports'
+import type { FetchedBatch, GroupConsumer, LogRange, TopicAdmin } from '../ports'
 import type { Lane } from './lane'
+import { isOther } from './opening'
 import { SerialQueue } from './serial-queue'
 
 export interface PositionsOptions {
   readonly admin: TopicAdmin
   readonly emitter: Emitter
   readonly consumer: Pick<GroupConsumer, 'seek' | 'pause' | 'resume'>
+  readonly groupId: string
   readonly stopping: () => boolean
+  /** The lane's log is another one than it was, and begins at `low`. */
+  readonly remade: (lane: Lane, low: bigint) => void
   /** The frontier has moved. */
   readonly moved: () => void
 }
@@ -29,31 +37,47 @@ export interface Positions {
   passed(lane: Lane, first: bigint, next: bigint): void
 }
 
-export function createPositions({ admin, emitter, consumer, stopping, moved }: PositionsOptions): Positions {
+export function createPositions(options: PositionsOptions): Positions {
+  const { admin, emitter, consumer, groupId, stopping, moved } = options
   const lookedUp = new Set<Lane>()
 
   function seekBack(lane: Lane): void {
     if (lane.position !== undefined) consumer.seek(lane, lane.position)
   }
 
-  async function lookUp(lane: Lane): Promise<void> {
-    const low = await lowOf(lane)
+  async function lookUp(lane: Lane, fetched: bigint): Promise<void> {
+    const found = await logOf(lane, fetched)
     lookedUp.delete(lane)
     if (lane.closed || stopping()) return
     const { tier, topic, partition, position } = lane
-    if (low !== undefined && position !== undefined && low > position) {
-      emitter.emit('gone', { tier, topic, partition, from: position.toString(), to: low.toString() })
-      advance(lane, low)
+    if (found !== undefined && position !== undefined) {
+      const { low } = found.range
+      if (isOther(lane, found.range, found.committed)) {
+        options.remade(lane, low)
+        return
+      }
+      if (low > position) {
+        emitter.emit('gone', { tier, topic, partition, from: position.toString(), to: low.toString() })
+        // The client has put its -2 over it.
+        lane.committed = undefined
+        advance(lane, low)
+      }
     }
-    seekBack(lane)
+    if (found !== undefined || position === undefined || fetched > position) seekBack(lane)
     if (!lane.full) consumer.resume(lane)
   }
 
-  async function lowOf({ topic, partition }: Lane): Promise<bigint | undefined> {
+  /** What decides; the group's offset only for a batch before our position, where it tells whether the client went back. */
+  async function logOf(
+    { topic, partition, position = 0n }: Lane,
+    fetched: bigint,
+  ): Promise<{ range: LogRange; committed: bigint | undefined } | undefined> {
     try {
-      return (await admin.ranges(topic)).find((range) => range.partition === partition)?.low
+      const committed = fetched < position ? await admin.committed(groupId, [topic]) : []
+      const range = (await admin.ranges(topic)).find((each) => each.partition === partition)
+      return range && { range, committed: committed.find((each) => each.partition === partition)?.offset }
     } catch (error) {
-      emitter.emit('problem', { where: `looking up the beginning of '${topic}'`, error: errorText(error) })
+      emitter.emit('problem', { where: `looking up the log of '${topic}'`, error: errorText(error) })
       return undefined
     }
   }
@@ -72,15 +96,11 @@ export function createPositions({ admin, emitter, consumer, stopping, moved }: P
   return {
     refuse(lane, batch) {
       if (lane.position === undefined) return
-      if (batch.fetchedOffset < lane.position) {
-        seekBack(lane)
-        return
-      }
       // The next answer would be refused as well, thousands of times a second.
       consumer.pause(lane)
       if (lookedUp.has(lane)) return
       lookedUp.add(lane)
-      void lookUp(lane)
+      void lookUp(lane, batch.fetchedOffset)
     },
     passed(lane, first, next) {
       if (lane.position === undefined || next <= lane.position) return

@@ -23,6 +23,11 @@ export class UnfinishedTable {
     }
   }
 
+  /** The topic was made anew: other records stand at these offsets now, which must not join these calls. */
+  drop(where: TopicPartition): void {
+    this.#byPartition.delete(laneKey(where))
+  }
+
   /** An attempt of a closed lane has ended: its record can be joined no longer. */
   forget(lane: Lane, entry: Entry): void {
     const unfinished = this.of(lane)

@@ -26,6 +26,10 @@ export async function fakeStage(): Promise<Stage> {
       const [first] = [await stage.ends(topic)]
       kafka.addPartitions(topic, total - first.size)
     },
+    async remakeTopic(topic, partitions) {
+      await admin.deleteTopics({ topics: [topic] })
+      kafka.createTopic(topic, { partitions })
+    },
     async deleteRecords(topic, partition, below) {
       kafka.deleteRecords(topic, partition, below)
     },

@@ -62,7 +62,7 @@ export async function realStage(brokers: string[]): Promise<Stage> {
     return new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
   }
 
-  return {
+  const stage: Stage = {
     kind: 'real',
     now: () => Date.now(),
     client: () => client(),
@@ -112,6 +112,12 @@ export async function realStage(brokers: string[]): Promise<Stage> {
         const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
         if (topics[0]?.partitions.length !== count) throw new Error(`${topic} has not ${count} partitions yet`)
       }, LIMIT)
+    },
+    async remakeTopic(topic, partitions) {
+      await admin.deleteTopics({ topics: [topic] })
+      for (const place of leaders.keys()) if (place.startsWith(`${topic}/`)) leaders.delete(place)
+      // The broker may take a moment to let go of the name.
+      await vi.waitFor(() => stage.createTopics({ [topic]: partitions }), { timeout: LIMIT, interval: LOOK_EVERY })
     },
     async deleteRecords(topic, partition, below) {
       await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: below.toString() }] })
@@ -173,4 +179,5 @@ export async function realStage(brokers: string[]): Promise<Stage> {
       await admin.disconnect()
     },
   }
+  return stage
 }

@@ -32,6 +32,8 @@ export interface Stage {
   unique(name: string): string
   createTopics(topics: Readonly<Record<string, number>>, config?: Readonly<Record<string, string>>): Promise<void>
   addPartitions(topic: string, total: number): Promise<void>
+  /** Deletes the topic with all that stands on it, and makes it anew. */
+  remakeTopic(topic: string, partitions: number): Promise<void>
   /** Cuts the log: records below the offset are gone. */
   deleteRecords(topic: string, partition: number, below: bigint): Promise<void>
   /** As any producer could write it. The offset of the first. */

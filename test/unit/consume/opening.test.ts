@@ -92,6 +92,10 @@ function setUp(given: Given) {
           done.push(`reopen ${lane.topic}/${lane.partition} at ${committed.offset}`)
           if (beyond.length > 0) done.push(`done ${beyond.map(({ from, to }) => `${from}-${to - 1n}`).join(' ')}`)
         },
+        remade(lane, low) {
+          lane.close()
+          done.push(`remade ${lane.topic}/${lane.partition} at ${low}`)
+        },
       },
       lanes,
     )
@@ -322,13 +326,33 @@ describe('rule 6: whether a kept lane may go on', () => {
     }
   })
 
-  test('rule 1: where kafkajs wrote -1 or -2 over it, it goes on and says its offset again', async () => {
-    for (const broker of [-1n, -2n]) {
-      const { open, done } = setUp({ committed: { 'orders/0': broker } })
-      const one = kept(7n)
-      await open([one])
-      expect(done).toEqual(['go on orders/0'])
-      expect([one.committed, one.dirty]).toEqual([undefined, true])
+  test('rule 1: where kafkajs wrote -2 over it, as the log was cut below it, it goes on and says its offset again', async () => {
+    const { open, done } = setUp({ committed: { 'orders/0': -2n }, logs: { orders: [[9n, 20n]] } })
+    const one = kept(7n)
+    await open([one])
+    expect(done).toEqual(['go on orders/0'])
+    expect([one.committed, one.dirty]).toEqual([undefined, true])
+  })
+
+  test('so does one whose first commit is not there yet', async () => {
+    const { open, done } = setUp({ committed: { 'orders/0': -1n }, logs: { orders: [[0n, 20n]] } })
+    const one = kept(7n)
+    one.committed = undefined
+    await open([one])
+    expect(done).toEqual(['go on orders/0'])
+  })
+
+  test('P1: where the log is another one, since the topic was made anew, it is begun anew at the beginning', async () => {
+    const another: [bigint, [bigint, bigint]][] = [
+      [-1n, [0n, 3n]], // our commit went with the old topic
+      [-1n, [0n, 30n]],
+      [-2n, [0n, 3n]], // kafkajs has found its position gone
+      [-2n, [0n, 30n]],
+    ]
+    for (const [broker, log] of another) {
+      const { open, done } = setUp({ committed: { 'orders/0': broker }, logs: { orders: [log] } })
+      await open([kept(7n)])
+      expect(done).toEqual(['remade orders/0 at 0'])
     }
   })
 
