@@ -9,9 +9,12 @@ export interface PartitionHealth {
   /**
    * `ok`; `waiting` (holds only records that are not due yet); `paused` (by `pause()`, here or in a handler); `full`
    * (has all the records there is room for); `opening` and `verifying` (asks the broker where the group stands);
-   * `blocked` (a copy cannot be published, so the offset waits); `held` (a dependency is down, see `heldBy`).
+   * `blocked` (a copy cannot be published, so the offset waits); `unreadable` (the next batch cannot be decoded, see
+   * `unreadable`); `held` (a dependency is down, see `heldBy`).
    */
-  readonly state: 'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked' | 'held'
+  readonly state: 'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked' | 'unreadable' | 'held'
+  /** What is wrong with the batch at `position`. */
+  readonly unreadable?: string
   /** The dependency that the partition waits for. */
   readonly heldBy?: string
   /** The next offset to be fetched; decimal text. */
@@ -42,7 +45,7 @@ export interface GroupHealth {
 /** Everything in it can be given to JSON.stringify. */
 export interface Health {
   /**
-   * `ok` only where every group is `ok` and no partition is `blocked`; `degraded` says that somebody should look; `held` that
+   * `ok` only where every group is `ok` and no partition is `blocked` or `unreadable`; `degraded` says that somebody should look; `held` that
    * nothing is wrong here, but partitions wait for a dependency: see `outages`.
    */
   readonly status: 'idle' | 'starting' | 'ok' | 'paused' | 'held' | 'degraded' | 'stopping' | 'stopped'
@@ -70,22 +73,31 @@ export function groupHealth(group: Group, clock: Clock, isPaused: (lane: Lane) =
     tier: group.tierName,
     state,
     ...(group.crashed !== undefined && { error: group.crashed }),
-    partitions: [...group.lanes.values()].map((lane) => partitionHealth(lane, clock, isPaused(lane), oldest.get(lane))),
+    partitions: [...group.lanes.values()].map((lane) =>
+      partitionHealth(lane, clock, isPaused(lane), oldest.get(lane), group.unreadableOf(lane)),
+    ),
   }
 }
 
-function partitionHealth(lane: Lane, clock: Clock, paused: boolean, oldest: number | undefined): PartitionHealth {
+function partitionHealth(
+  lane: Lane,
+  clock: Clock,
+  paused: boolean,
+  oldest: number | undefined,
+  unreadable: string | undefined,
+): PartitionHealth {
   const nextDueAt = lane.queue.nextDue()
   return {
     topic: lane.topic,
     partition: lane.partition,
-    state: stateOf(lane, clock, paused, nextDueAt),
+    state: lane.troubled === 0 && unreadable !== undefined ? 'unreadable' : stateOf(lane, clock, paused, nextDueAt),
     position: lane.position?.toString(),
     committed: lane.committed?.offset.toString(),
     held: lane.held,
     running: lane.running,
     oldestRunningMs: oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest),
     ...(nextDueAt !== undefined && nextDueAt > 0 && { nextDueAt }),
+    ...(unreadable !== undefined && { unreadable }),
     ...(lane.heldBy !== undefined && { heldBy: lane.heldBy }),
   }
 }
@@ -106,5 +118,10 @@ export function problemsOf(groups: readonly GroupHealth[]): string[] {
     ...group.partitions
       .filter(({ state }) => state === 'blocked')
       .map(({ topic, partition }) => `${topic}/${partition} waits: a copy of a failed record cannot be published`),
+    ...group.partitions.flatMap(({ topic, partition, position, unreadable }) =>
+      unreadable === undefined
+        ? []
+        : [`${topic}/${partition} waits at ${position}: a batch cannot be read: ${unreadable}`],
+    ),
   ])
 }

@@ -14,6 +14,8 @@ const URGENT: ReadonlySet<string> = new Set<EventType>([
   'crashed',
   'abandoned',
   'gone',
+  'unreadable',
+  'readable',
   'held',
   'released',
   'halted',

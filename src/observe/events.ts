@@ -56,6 +56,13 @@ interface EventShapes {
    * more: kafkajs writes over it when it finds it outside the log.
    */
   gone: { tier: TierName; topic: string; partition: number; from: string; to: string }
+  /**
+   * The batch at `offset` cannot be decoded (a codec that is not registered, bytes that are damaged). Its partition waits,
+   * uncommitted, and is looked at again in about `againInMs`; the others go on. `forMs`: since it was found first.
+   */
+  unreadable: At & { tier: TierName; error: string; forMs: number; againInMs: number }
+  /** It could be read at last, or has been deleted, and its partition goes on. */
+  readable: At & { tier: TierName; forMs: number }
   /** A handler finished after its partition had moved on; its result is not used. */
   late: At & { tier: TierName; outcome: 'ok' | 'failed' }
   /** A handler did not settle within its time-out and grace, or within the shutdown. It may still have effects. */
@@ -120,6 +127,8 @@ export const EVENT_TYPES = [
   'rebalanced',
   'reopened',
   'gone',
+  'unreadable',
+  'readable',
   'late',
   'abandoned',
   'lane',

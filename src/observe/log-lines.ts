@@ -63,6 +63,12 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
     level: 'error',
     text: (e) => `records of ${e.topic}/${e.partition} were deleted before they were read: ${e.from} up to ${e.to}`,
   },
+  unreadable: {
+    level: 'error',
+    text: (e) =>
+      `a batch cannot be read, its partition waits, uncommitted, looked at again in ${e.againInMs} ms: ${at(e)} (${e.error})`,
+  },
+  readable: { level: 'info', text: (e) => `a batch can be read after ${e.forMs} ms, its partition goes on: ${at(e)}` },
   late: {
     level: 'warn',
     perRecord: true,

@@ -44,6 +44,11 @@ export interface GroupListener {
    * first of which stood at `first`.
    */
   passed(where: TopicPartition, first: bigint, next: bigint): void
+  /**
+   * The batch at `offset` cannot be decoded. The driver leaves its partition out, whatever is resumed, and looks at it again
+   * in `againInMs`: then a batch of it comes, or this again. Until then nothing of it comes.
+   */
+  unreadable(where: TopicPartition, offset: bigint, error: unknown, againInMs: number): void
   /** The client's consumer died. `restarting`: it comes back, by itself or by the driver, unless it is stopped. */
   crashed(error: unknown, restarting: boolean): void
   /** It is back, and about to join. */

@@ -11,10 +11,13 @@ import { connectionRefused, type FakeBroker } from './broker'
 import { KafkaJSBrokerNotFound } from './errors'
 import type { RequestKind } from './faults'
 import { addressOf, FIRST, portOf } from './nodes'
+import type { FetchAnswer, FetchRequest } from './poll'
 import type { Retrier } from './retrier'
 
 export interface BrokerHandle {
   readonly nodeId: number
+  /** kafkajs's `broker.fetch`: asked for by its name each time, since others put their own in its place. */
+  fetch(request: FetchRequest): Promise<FetchAnswer>
 }
 
 export class BrokerPool {
@@ -33,6 +36,7 @@ export class BrokerPool {
     private readonly broker: FakeBroker,
     private readonly client: object,
     private readonly retrier: Retrier,
+    private readonly fetchFrom: (node: number, request: FetchRequest) => Promise<FetchAnswer>,
   ) {}
 
   ids(): number[] {
@@ -103,7 +107,7 @@ export class BrokerPool {
   update(nodes: readonly number[], controller: number): void {
     this.controller = controller
     for (const id of this.ids()) if (!nodes.includes(id)) this.lost(id)
-    this.brokers = new Map(nodes.map((nodeId) => [nodeId, this.brokers.get(nodeId) ?? { nodeId }]))
+    this.brokers = new Map(nodes.map((nodeId) => [nodeId, this.brokers.get(nodeId) ?? this.handleOf(nodeId)]))
   }
 
   remove(port: number | undefined): void {
@@ -130,6 +134,10 @@ export class BrokerPool {
     const line = this.lines.get(key) ?? {}
     this.lines.set(key, line)
     return line
+  }
+
+  private handleOf(nodeId: number): BrokerHandle {
+    return { nodeId, fetch: (request) => this.fetchFrom(nodeId, request) }
   }
 
   private nextSeed(): number {

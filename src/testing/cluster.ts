@@ -7,6 +7,7 @@
 import type { Timer } from '../ports'
 import { BrokerPool, type BrokerHandle } from './broker-pool'
 import type { FakeBroker, Request } from './broker'
+import { checkCodec } from './codecs'
 import {
   KafkaJSBrokerNotFound,
   KafkaJSGroupCoordinatorNotFound,
@@ -19,6 +20,7 @@ import {
 import type { Fault, RequestKind } from './faults'
 import type { Topic } from './log'
 import { NOBODY, type Nodes } from './nodes'
+import { openPoll, type FetchAnswer, type FetchRequest } from './poll'
 import { createRetrier, type Retrier, type RetryOptions } from './retrier'
 import type { FakeCluster, PartitionMetadata } from './types'
 
@@ -71,7 +73,7 @@ export class Cluster implements FakeCluster {
     private readonly metadataMaxAge = 0,
   ) {
     this.retrier = createRetrier(context.broker.clock, context.retry)
-    this.pool = new BrokerPool(context.broker, context, this.retrier)
+    this.pool = new BrokerPool(context.broker, context, this.retrier, (node, request) => this.fetch(node, request))
   }
 
   get broker(): FakeBroker {
@@ -97,7 +99,41 @@ export class Cluster implements FakeCluster {
   }
 
   /** The node of a number, as the metadata knows it, connected. An old view of the cluster is renewed, and told. */
-  async findBroker(nodeId: number): Promise<BrokerHandle> {
+  async findBroker({ nodeId }: { nodeId: number | string }): Promise<BrokerHandle> {
+    return this.reach(Number(nodeId))
+  }
+
+  /** What its batches are read with is asked for here, as in kafkajs: at the client, when the whole answer is there. */
+  private async fetch(node: number, request: FetchRequest): Promise<FetchAnswer> {
+    const { maxWaitTime, maxBytes, group, topics, sleep } = request
+    const { broker, context, readUncommitted } = this
+    const wanted = topics.flatMap(({ topic, partitions }) =>
+      partitions.map(({ partition, fetchOffset, maxBytes }) => ({
+        topic,
+        partition,
+        offset: BigInt(fetchOffset),
+        maxBytes,
+      })),
+    )
+    const about = {
+      kind: 'fetch',
+      node,
+      api: 'Fetch',
+      label: `fetch of ${group}`,
+      group,
+      topics: wanted.map(({ topic, partition }) => ({ topic, partitions: [partition] })),
+      ...(context.slowPolls ? {} : { timeout: Infinity }),
+    } as const
+    const wait = context.slowPolls || maxWaitTime === 0 ? maxWaitTime : Infinity
+    const line = { node, client: context }
+    const found = await this.sendOver(node, about, () =>
+      openPoll(broker, { wanted, maxBytes, readUncommitted, line, wait, sleep }),
+    )
+    for (const { records } of found) for (const { batch } of records) checkCodec(batch.codec)
+    return { responses: found.map((one) => ({ topicName: one.topic, partitions: [one] })) }
+  }
+
+  private async reach(nodeId: number): Promise<BrokerHandle> {
     try {
       return await this.pool.find(nodeId)
     } catch (e) {
@@ -119,7 +155,7 @@ export class Cluster implements FakeCluster {
   async send<T>(request: Request, act: Act<T>, partly = false): Promise<T> {
     if (request.node === undefined) return this.sendOver(await this.pool.any(), request, act, partly)
     if (HELD.has(request.kind)) await this.pool.hold(request.node)
-    else await this.findBroker(request.node)
+    else await this.reach(request.node)
     return this.sendOver(request.node, request, act, partly)
   }
 
@@ -155,7 +191,7 @@ export class Cluster implements FakeCluster {
         // kafkajs fails here once, cold, and comes again after 300 ms, which are not waited for.
         if (this.pool.ids().length === 0) await this.refreshMetadata()
         const node = await this.askForCoordinator(groupId)
-        return (await this.findBroker(node)).nodeId
+        return (await this.reach(node)).nodeId
       } catch (e) {
         if (nameOf(e) === 'KafkaJSBrokerNotFound' || typeOf(e) === 'GROUP_COORDINATOR_NOT_AVAILABLE') {
           await this.refreshMetadata()
@@ -172,7 +208,7 @@ export class Cluster implements FakeCluster {
     const ids = this.pool.ids()
     if (ids.length === 0) throw new KafkaJSBrokerNotFound('No brokers in the broker pool')
     for (const id of ids) {
-      await this.findBroker(id)
+      await this.reach(id)
       const found = await this.retrier(async (bail) => {
         try {
           return await this.sendOver(

@@ -20,7 +20,7 @@ import {
 import { CONSUMER_EVENTS } from './events'
 import { Membership, type MembershipSettings } from './membership'
 import { OffsetManager, type CommitSettings } from './offset-manager'
-import { openPoll, type FetchPartition } from './poll'
+import type { FetchedPartition, FetchPartition } from './poll'
 import { createRetrier, type Retrier, type RetryOptions } from './retrier'
 import { SubscriptionState } from './subscription-state'
 import type { TopicOffsets, TopicPartitions, TopicSelection } from './types'
@@ -275,7 +275,12 @@ export class ConsumerGroup {
           if (ofTopic === undefined) throw new TypeError(`Cannot read properties of undefined (reading '${partition}')`)
           return ofTopic[partition] != null && !this.isPaused(topic, partition)
         })
-        .map((partition) => ({ topic, partition, offset: this.manager.nextOffset(topic, partition) })),
+        .map((partition) => ({
+          topic,
+          partition,
+          offset: this.manager.nextOffset(topic, partition),
+          maxBytes: this.settings.maxBytesPerPartition,
+        })),
     )
     const first = all.length > 0 ? this.rotationOf(node) % all.length : 0
     return [...all.slice(first), ...all.slice(0, first)]
@@ -285,30 +290,20 @@ export class ConsumerGroup {
     return this.rotations.get(node) ?? 0
   }
 
-  private async poll(node: number, wanted: FetchPartition[], since: number) {
-    const { cluster, groupId, maxBytes, maxBytesPerPartition, maxWaitTime } = this.settings
-    const { slowPolls } = cluster.context
-    return cluster.send(
-      {
-        kind: 'fetch',
-        node,
-        api: 'Fetch',
-        label: `fetch of ${groupId}`,
-        group: groupId,
-        topics: wanted.map(({ topic, partition }) => ({ topic, partitions: [partition] })),
-        ...(slowPolls ? {} : { timeout: Infinity }),
-      },
-      () =>
-        openPoll(cluster.broker, {
-          wanted,
-          maxBytes,
-          maxBytesPerPartition,
-          readUncommitted: cluster.readUncommitted,
-          line: { node, client: cluster.context },
-          wait: slowPolls ? maxWaitTime : Infinity,
-          sleep: (wake) => this.sleep(wake, since),
-        }),
-    )
+  private async poll(node: number, wanted: FetchPartition[], since: number): Promise<FetchedPartition[]> {
+    const { cluster, groupId, maxBytes, maxWaitTime } = this.settings
+    const broker = await cluster.findBroker({ nodeId: node })
+    const { responses } = await broker.fetch({
+      maxWaitTime,
+      maxBytes,
+      topics: wanted.map(({ topic, partition, offset, maxBytes }) => ({
+        topic,
+        partitions: [{ partition, fetchOffset: String(offset), maxBytes }],
+      })),
+      group: groupId,
+      sleep: (wake) => this.sleep(wake, since),
+    })
+    return responses.flatMap(({ partitions }) => partitions)
   }
 
   /** Nothing to fetch: kafkajs sleeps; here it sleeps until something changes. */

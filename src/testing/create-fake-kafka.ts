@@ -7,6 +7,7 @@ import { checkOffset, checkOptions, checkTopic } from './checked-arguments'
 import { checkRecord } from './checked-record'
 import { createManualClock, type InnerClock, type ManualClock } from './clock'
 import type { ClientContext } from './cluster'
+import { codecOn } from './codecs'
 import { createFakeAdmin, type FakeAdmin } from './fake-admin'
 import { createFakeConsumer, type FakeConsumer, type LiveConsumer } from './fake-consumer'
 import { createFakeProducer, type FakeProducer } from './fake-producer'
@@ -208,7 +209,8 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, 
       }
       const byLog = broker.topics.setting(found, 'message.timestamp.type') === 'LogAppendTime'
       const written = { timestamp: byLog ? clock.now() : timestamp, key, value, headers, control: false }
-      const offset = log.append([written], undefined, byLog ? Number(timestamp) : undefined)
+      const codec = codecOn(broker.topics.setting(found, 'compression.type'))
+      const offset = log.append([written], undefined, byLog ? Number(timestamp) : undefined, codec)
       return { partition, offset }
     },
   }

@@ -35,6 +35,13 @@ export class KafkaJSNonRetriableError extends KafkaJSError {
   }
 }
 
+export class KafkaJSNotImplemented extends KafkaJSNonRetriableError {
+  constructor(e: string) {
+    super(e)
+    this.name = 'KafkaJSNotImplemented'
+  }
+}
+
 export class KafkaJSProtocolError extends KafkaJSError {
   readonly type: ProtocolErrorType
   readonly code: number
@@ -217,6 +224,7 @@ export class KafkaJSLockTimeout extends KafkaJSTimeout {
 export const ERROR_CLASSES = {
   KafkaJSError,
   KafkaJSNonRetriableError,
+  KafkaJSNotImplemented,
   KafkaJSProtocolError,
   KafkaJSOffsetOutOfRange,
   KafkaJSCreateTopicError,

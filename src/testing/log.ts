@@ -25,6 +25,8 @@ export interface StoredRecord {
 export interface StoredBatch {
   readonly base: bigint
   readonly size: number
+  /** Kafka's number of its codec; 0 where there is none. */
+  readonly codec: number
   readonly by: ProducerMark
   /** What kafkajs tells of the batch beside each of its messages. */
   readonly context: BatchContext
@@ -87,10 +89,16 @@ export class PartitionLog {
    * Appends one batch; answers the offset of its first record. `sentAt`: where its records bear the
    * time of their arrival, what the sender had said.
    */
-  append(batch: readonly NewRecord[], by = NO_PRODUCER, sentAt?: number): bigint {
+  append(batch: readonly NewRecord[], by = NO_PRODUCER, sentAt?: number, codec = 0): bigint {
     this.tidy()
     const base = this.end
-    const written: StoredBatch = { base, size: sizeOfBatch(batch), by, context: contextOf(batch, base, by, sentAt) }
+    const written: StoredBatch = {
+      base,
+      size: sizeOfBatch(batch),
+      codec,
+      by,
+      context: contextOf(batch, base, by, sentAt),
+    }
     const latest = batch.reduce((max, { timestamp }) => Math.max(max, timestamp), -1)
     this.segments?.add(base, { bytes: written.size, newest: latest })
     for (const record of batch) {

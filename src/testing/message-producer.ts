@@ -8,6 +8,7 @@
  */
 import type { BrokerHandle } from './broker-pool'
 import type { Cluster } from './cluster'
+import { checkCodec } from './codecs'
 import { KafkaJSError, KafkaJSMetadataNotLoaded, KafkaJSNonRetriableError, isStaleMetadata, nameOf } from './errors'
 import type { EosManager } from './eos-manager'
 import { encodeBytes, encodeHeaders } from './headers'
@@ -73,14 +74,18 @@ export function createMessageProducer(settings: MessageProducerSettings): Messag
   }
 
   /** `answers`: by node, of this try and of those before it. */
-  async function publish(topicMessages: readonly ProducerRecord[], acks: number, answers: Answers): Promise<void> {
+  async function publish(
+    topicMessages: readonly ProducerRecord[],
+    { acks = -1, compression }: Pick<ProducerBatch, 'acks' | 'compression'>,
+    answers: Answers,
+  ): Promise<void> {
     await cluster.refreshMetadataIfNecessary()
     const placed: Map<number, Placed[]>[] = []
     for (const { topic, messages } of topicMessages) {
       const byLeader = place(topic, messages)
       placed.push(byLeader)
       for (const node of byLeader.keys()) {
-        const handle = await cluster.findBroker(node)
+        const handle = await cluster.findBroker({ nodeId: node })
         if (!answers.has(handle)) answers.set(handle, undefined)
       }
     }
@@ -90,7 +95,7 @@ export function createMessageProducer(settings: MessageProducerSettings): Messag
         const mine = placed.flatMap((byLeader) => byLeader.get(handle.nodeId) ?? [])
         const unlock = await eos.lock(handle.nodeId)
         try {
-          answers.set(handle, await askToStore(handle.nodeId, mine, acks))
+          answers.set(handle, await askToStore(handle.nodeId, mine, acks, compression))
         } catch (e) {
           answers.delete(handle)
           throw e
@@ -101,7 +106,12 @@ export function createMessageProducer(settings: MessageProducerSettings): Messag
     )
   }
 
-  async function askToStore(node: number, placed: readonly Placed[], acks: number): Promise<RecordMetadata[]> {
+  async function askToStore(
+    node: number,
+    placed: readonly Placed[],
+    acks: number,
+    compression: number | undefined,
+  ): Promise<RecordMetadata[]> {
     await eos.addPartitions(placed)
     const marks = placed.map(({ topic, partition, messages }) => {
       const mark = eos.mark(topic, partition)
@@ -109,11 +119,13 @@ export function createMessageProducer(settings: MessageProducerSettings): Messag
       return mark
     })
     try {
+      checkCodec(compression)
       const batches: PartitionBatch[] = placed.map(({ topic, partition, messages }, i) => ({
         topic,
         partition,
         records: encode(messages, cluster.broker.clock.now()),
         by: marks[i] as PartitionBatch['by'],
+        compression,
       }))
       const { transactionalId } = eos
       const answer = await cluster.send(
@@ -135,7 +147,7 @@ export function createMessageProducer(settings: MessageProducerSettings): Messag
     }
   }
 
-  async function sendBatch({ acks = -1, topicMessages = [] }: ProducerBatch): Promise<RecordMetadata[]> {
+  async function sendBatch({ acks = -1, compression, topicMessages = [] }: ProducerBatch): Promise<RecordMetadata[]> {
     if (topicMessages.some(({ topic }) => !topic)) throw new KafkaJSNonRetriableError('Invalid topic')
     if (idempotent && acks !== -1) {
       throw new KafkaJSNonRetriableError(
@@ -156,7 +168,7 @@ export function createMessageProducer(settings: MessageProducerSettings): Messag
     return retrier(async (bail) => {
       await cluster.addMultipleTargetTopics([...merged.keys()])
       try {
-        await publish(all, acks, answers)
+        await publish(all, { acks, ...(compression !== undefined && { compression }) }, answers)
         return [...answers.values()].flatMap((answer) => answer ?? [])
       } catch (e) {
         if (nameOf(e) === 'KafkaJSConnectionClosedError') cluster.removeBroker(e as { port?: number })

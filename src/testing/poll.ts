@@ -11,6 +11,23 @@ export interface FetchPartition {
   readonly topic: string
   readonly partition: number
   readonly offset: bigint
+  readonly maxBytes: number
+}
+
+/** What kafkajs gives its `broker.fetch`, and two things that it does not. */
+export interface FetchRequest {
+  /** Virtual ms. A fetch stands until there is news, unless this is 0 or polls are to take their time. */
+  maxWaitTime: number
+  maxBytes: number
+  topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes: number }[] }[]
+  group: string
+  /** Tells the consumer that a poll stands; returns how to tell it that it ended. */
+  sleep: (wake: () => void) => () => void
+}
+
+/** The partitions as they are on the broker, not yet as kafkajs's messages. */
+export interface FetchAnswer {
+  responses: { topicName: string; partitions: FetchedPartition[] }[]
 }
 
 export interface FetchedPartition extends FetchPartition {
@@ -23,9 +40,8 @@ export interface FetchedPartition extends FetchPartition {
 export interface PollRequest {
   readonly wanted: readonly FetchPartition[]
   readonly maxBytes: number
-  readonly maxBytesPerPartition: number
   readonly readUncommitted: boolean
-  /** Virtual ms; Infinity: only data or the consumer ends it. */
+  /** Virtual ms; Infinity: only data or the consumer ends it; 0: what is there now. */
   readonly wait: number
   /** The node that is asked, and by whom. */
   readonly line: { readonly node: number; readonly client: object }
@@ -35,7 +51,7 @@ export interface PollRequest {
 
 export function openPoll(broker: FakeBroker, request: PollRequest): FetchedPartition[] | Promise<FetchedPartition[]> {
   const found = read(broker, request)
-  if (found.some(({ records }) => records.length > 0)) return found
+  if (request.wait === 0 || found.some(({ records }) => records.length > 0)) return found
   return new Promise((resolve, reject) => {
     let over = false
     const cut = (): void => {
@@ -69,19 +85,20 @@ const limitOf = (log: PartitionLog, { readUncommitted }: PollRequest): bigint =>
   readUncommitted ? log.end : log.lastStable
 
 function read(broker: FakeBroker, request: PollRequest): FetchedPartition[] {
-  const { wanted, maxBytes, maxBytesPerPartition, readUncommitted, line } = request
+  const { wanted, maxBytes, readUncommitted, line } = request
   let left = maxBytes
   let none = true
-  return wanted.map(({ topic, partition, offset }) => {
+  return wanted.map((one) => {
+    const { topic, partition, offset } = one
     broker.topics.checkLeader(topic, partition, line.node)
     const log = logOf(broker, topic, partition)
     if (offset < log.logStart || offset > log.end) throw new KafkaJSOffsetOutOfRange(topic, partition)
     // The first batch of the whole answer comes even if it is larger than any limit; of the rest, what fits.
-    const { records, bytes } = log.read(offset, Math.min(left, maxBytesPerPartition), none, limitOf(log, request))
+    const { records, bytes } = log.read(offset, Math.min(left, one.maxBytes), none, limitOf(log, request))
     if (records.length > 0) none = false
     left -= bytes
     const aborted = readUncommitted ? [] : log.producers.aborted.filter(({ lastOffset }) => lastOffset >= offset)
-    return { topic, partition, offset, records, end: log.end, aborted }
+    return { ...one, records, end: log.end, aborted }
   })
 }
 

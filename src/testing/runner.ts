@@ -120,7 +120,7 @@ export class Runner {
           await group.joinAndSync()
           return
         }
-        if (nameOf(e) === 'KafkaJSNoBrokerAvailableError') bail(e)
+        if (nameOf(e) === 'KafkaJSNotImplemented' || nameOf(e) === 'KafkaJSNoBrokerAvailableError') bail(e)
         throw e
       }
     }).then(

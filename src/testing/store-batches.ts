@@ -1,5 +1,6 @@
 /** A produce request at the broker: each partition for itself; the client is told of the first that failed. */
 import type { FakeBroker } from './broker'
+import { codecOn } from './codecs'
 import { KafkaJSProtocolError } from './errors'
 import { isProtocolError, partitionFits, type Fault } from './faults'
 import { sizeOfBatch, type NewRecord, type PartitionLog, type Topic } from './log'
@@ -11,6 +12,7 @@ export interface PartitionBatch {
   readonly partition: number
   readonly records: readonly NewRecord[]
   readonly by: ProducerMark
+  readonly compression: number | undefined
 }
 
 export interface ProduceRequest {
@@ -57,7 +59,8 @@ function store(broker: FakeBroker, { node, acks, transactionalId }: ProduceReque
   const stamp = topics.setting(found, 'message.timestamp.type') === 'LogAppendTime' ? clock.now() : undefined
   const stamped = stamp === undefined ? records : records.map((record) => ({ ...record, timestamp: stamp }))
   const sentAt = stamp === undefined ? undefined : Math.min(...records.map(({ timestamp }) => timestamp))
-  return answer(batch, log, log.append(stamped, by, sentAt), stamp ?? -1)
+  const codec = codecOn(topics.setting(found, 'compression.type'), batch.compression)
+  return answer(batch, log, log.append(stamped, by, sentAt, codec), stamp ?? -1)
 }
 
 /** What a broker wants of any batch. */

@@ -81,7 +81,7 @@ export const CASES: readonly FieldCase[] = [
   fake('R50', 'an undecodable record that grows', { later: REPLAY }),
   fake('R51', 'a failure at the dead letter topic itself', { later: 'step 5, the monitor' }),
   fake('R54', 'failing records fill every place'),
-  broker('R55', 'a codec that nobody registered', { notOnFake: 'it compresses nothing' }),
+  broker('R55', 'a codec that nobody registered'),
   broker('R56', 'a producer that does not come back', { notOnFake: 'it has no connections' }),
   // 4. Shutdown and lifecycle
   broker('R58', 'a stop before the start has ended'),

@@ -5,6 +5,7 @@ import { r49 } from './r49-sleep-instead-of-wait'
 import { r50 } from './r50-undecodable-grows'
 import { r51 } from './r51-failure-at-the-dlq'
 import { r54 } from './r54-every-place-taken'
+import { r55 } from './r55-unknown-codec'
 import { r58 } from './r58-stop-before-started'
 import { r59 } from './r59-stop-in-a-crash'
 import { r60 } from './r60-stop-that-hangs'
@@ -23,7 +24,7 @@ import { r80 } from './r80-lost-connections'
 import { r83 } from './r83-then-a-person'
 import { onFake } from './tell'
 
-onFake('3 crash loops and storms', r43, r44, r47, r49, r50, r51, r54)
+onFake('3 crash loops and storms', r43, r44, r47, r49, r50, r51, r54, r55)
 onFake('4 shutdown and lifecycle', r58, r59, r60)
 onFake('5 groups and topics', r63, r64, r65, r68)
 onFake('6 timing', r69, r71)

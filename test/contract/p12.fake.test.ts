@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { createResilientConsumer, memoryHooks, NonRetryableError } from '../../src'
 import { createFakeKafka } from '../../src/testing'
 import { silentPromises } from './p12-silent'
+import { unreadablePromises } from './p12-unreadable'
 import { describeOn } from './promises'
 import { fakeStage } from './stage-fake'
 
 describeOn('P12 on the fake broker', fakeStage, silentPromises)
+describeOn('P12 on the fake broker', fakeStage, unreadablePromises)
 
 const nothing = (): void => undefined
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }

@@ -7,6 +7,7 @@
  *     after the last moment at which a disconnect could clear it. No payload of before may be used for a commit.
  *   - a request that times out while running counts as a crash, and another client takes over: see replaceClient. So does a
  *     member that the broker has forgotten and that does not join again: see forgotten.
+ *   - a batch that cannot be decoded is no crash: its partition alone waits, see read-around and unreadable.
  *   - `stopped`: no restart. A disconnect waits for the run() that is under way, however long that takes: before the join
  *     has ended kafkajs takes a disconnect for done, lets go of its runner, and joins afterwards, out of everybody's reach.
  *
@@ -25,8 +26,10 @@ import type {
   TopicPartition,
 } from '../../ports'
 import { createAssigners, type LookUp } from './assigner'
-import { asCrash, errorType } from './errors'
+import { asCrash, asUnreadable, errorType } from './errors'
 import type { ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
+import { readingAround, type Found } from './read-around'
+import { createUnreadable } from './unreadable'
 
 /** kafkajs's own retries of a fetch, a join or a metadata look-up; short enough that a broker's return is seen soon. */
 const RETRY = { initialRetryTime: 300, maxRetryTime: 5_000, retries: 8 }
@@ -73,18 +76,32 @@ export function createKafkajsConsumer(
 
   /** Clients that were given up, on their way out. */
   const retired = new Set<Promise<void>>()
+  const unreadable = createUnreadable(
+    clock,
+    () => consumer,
+    (where, offset, error, againInMs) =>
+      contain('unreadable batch', () => listener.unreadable(where, offset, asUnreadable(error), againInMs)),
+  )
   let consumer = makeClient()
 
   function makeClient(): ConsumerLike {
-    const client = kafka.consumer(clientConfig())
+    const client: ConsumerLike = kafka.consumer(
+      clientConfig((where, offset, error) => {
+        // One that was given up may still fetch for a while.
+        if (client === consumer && !leaving) contain('unreadable batch', () => unreadable.found(where, offset, error))
+      }),
+    )
     listenTo(client)
     return client
   }
 
-  function clientConfig(): Parameters<KafkaJsLike['consumer']>[0] {
+  function clientConfig(found: Found): Parameters<KafkaJsLike['consumer']>[0] {
     return {
       groupId: options.groupId,
-      partitionAssigners: createAssigners(() => owned, lookUp),
+      partitionAssigners: readingAround(
+        createAssigners(() => owned, lookUp),
+        found,
+      ),
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
       rebalanceTimeout: options.rebalanceTimeoutMs,
@@ -132,12 +149,9 @@ export function createKafkajsConsumer(
         joined.resolve()
         owned = new Map(Object.entries(payload.memberAssignment))
         joinedAt ??= clock.monotonic()
-        listener.assigned({
-          memberId: payload.memberId,
-          partitions: [...owned].flatMap(([topic, partitions]) =>
-            partitions.map((partition) => ({ topic, partition })),
-          ),
-        })
+        const partitions = [...owned].flatMap(([topic, all]) => all.map((partition) => ({ topic, partition })))
+        unreadable.keep(partitions)
+        listener.assigned({ memberId: payload.memberId, partitions })
       })
     })
     client.on('consumer.rebalancing', () => {
@@ -165,7 +179,9 @@ export function createKafkajsConsumer(
         const last = BigInt(payload.lastOffset)
         // Without a record of its own (all of it compacted away) the batch begins where it ends.
         const first = payload.firstOffset === null ? last : BigInt(payload.firstOffset)
-        listener.passed({ topic: payload.topic, partition: payload.partition }, first, last + 1n)
+        const where = { topic: payload.topic, partition: payload.partition }
+        unreadable.read(where, last + 1n)
+        listener.passed(where, first, last + 1n)
       })
     })
     client.on('consumer.crash', ({ payload: { error } }) => {
@@ -174,6 +190,7 @@ export function createKafkajsConsumer(
         payloadCommit = undefined
         member = false
         settled()
+        unreadable.forget()
         // Where nothing has ever worked, an error that lasts ends the start.
         const restarting = !leaving && (passing || state !== 'starting')
         passing = false
@@ -199,6 +216,7 @@ export function createKafkajsConsumer(
     payloadCommit = undefined
     member = false
     settled()
+    unreadable.forget()
     consumer = makeClient()
     const gone = quietDisconnect(old).finally(() => retired.delete(gone))
     retired.add(gone)
@@ -282,6 +300,7 @@ export function createKafkajsConsumer(
     const { batch } = payload
     payloadCommit = payload.commitOffsetsIfNecessary
     try {
+      unreadable.read(batch, BigInt(batch.lastOffset()) + 1n)
       await listener.batch({
         topic: batch.topic,
         partition: batch.partition,
@@ -307,6 +326,7 @@ export function createKafkajsConsumer(
   async function finish(): Promise<void> {
     restartTimer?.cancel()
     settled()
+    unreadable.forget()
     await running?.catch(() => undefined)
     state = 'stopped'
     await Promise.all([quietDisconnect(consumer), ...retired])
@@ -328,10 +348,9 @@ export function createKafkajsConsumer(
       if (state === 'idle') state = 'stopped'
       return state === 'stopped' ? (stopping ?? Promise.resolve()) : (stopping ??= finish())
     },
-    seek: ({ topic, partition }, offset) =>
-      ifRunning(() => consumer.seek({ topic, partition, offset: offset.toString() })),
-    pause: ({ topic, partition }) => ifRunning(() => consumer.pause([{ topic, partitions: [partition] }])),
-    resume: ({ topic, partition }) => ifRunning(() => consumer.resume([{ topic, partitions: [partition] }])),
+    seek: unreadable.seek,
+    pause: unreadable.pause,
+    resume: unreadable.resume,
     async commit(entries) {
       const before = commitEvents
       try {
@@ -349,15 +368,6 @@ export function createKafkajsConsumer(
 
 function stoppedEarly(): RetrylineError {
   return new RetrylineError('RETRYLINE_STATE', 'the consumer was stopped before it had joined its group')
-}
-
-/** kafkajs throws where its consumer does not run (after a stop, between crash and restart); then there is nothing to do. */
-function ifRunning(fn: () => void): void {
-  try {
-    fn()
-  } catch {
-    // Every GROUP_JOIN sets position and pause of every partition anew.
-  }
 }
 
 function toCommit({ topic, partition, offset, metadata }: CommitEntry & TopicPartition): {

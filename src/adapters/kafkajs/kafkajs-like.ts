@@ -39,8 +39,23 @@ export interface EachBatchPayload {
   commitOffsetsIfNecessary: (offsets?: OffsetsByTopic) => Promise<void>
 }
 
+export interface FetchRequest {
+  maxWaitTime?: number | undefined
+  maxBytes: number
+  topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes: number }[] }[]
+}
+
+export interface FetchAnswer {
+  responses: unknown[]
+}
+
+export interface BrokerLike {
+  fetch(request: FetchRequest): Promise<FetchAnswer>
+}
+
 export interface ClusterLike {
   findTopicPartitionMetadata(topic: string): { partitionId: number }[]
+  findBroker?(node: { nodeId: string }): Promise<BrokerLike>
 }
 
 export interface AssignerLike {

@@ -21,6 +21,8 @@ function setUp(over: Partial<GroupListener> = {}) {
     batch: ({ topic, partition, fetchedOffset, lastOffset }) =>
       void heard.push(`batch ${topic}/${partition} ${fetchedOffset}-${lastOffset}`),
     passed: ({ topic, partition }, first, next) => heard.push(`passed ${topic}/${partition} ${first} ${next}`),
+    unreadable: ({ topic, partition }, offset, error, againInMs) =>
+      heard.push(`unreadable ${topic}/${partition} ${offset} ${(error as Error).message}, again in ${againInMs}`),
     crashed: (error, restarting) => heard.push(`crashed ${(error as Error).message} ${restarting}`),
     restarted: () => heard.push('restarted'),
     fetched: () => heard.push('fetched'),
