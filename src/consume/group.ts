@@ -28,6 +28,7 @@ import type { Processor } from './process-record'
 import { exceedsShare, fetchSizes } from './room'
 import { Starter } from './starter'
 import { UnfinishedTable } from './unfinished'
+import { UnreadableBatches } from './unreadable-batches'
 
 /** How long a batch may hold up the fetches of its broker while its lane has no room (or no position) yet, ms. */
 const WAIT_FOR_ROOM_MS = 50
@@ -39,13 +40,6 @@ const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
 /** The least time between two `lane` events of one lane that only say how deep it is, ms. */
 const REPORT_EVERY_MS = 1_000
-
-/** A batch that cannot be decoded; `since`: monotonic, ms. */
-interface Unreadable {
-  readonly offset: bigint
-  readonly error: string
-  readonly since: number
-}
 
 export interface GroupOptions {
   readonly settings: Settings
@@ -95,12 +89,12 @@ export class Group {
   #rebalancing = false
   #fetchedAt: number | undefined
   crashed: string | undefined
-  /** By lane: what stands in its way, where the next batch of it cannot be decoded. */
-  readonly #unreadable = new Map<string, Unreadable>()
+  readonly unreadable: UnreadableBatches
 
   constructor(readonly options: GroupOptions) {
     const { settings, driver, clock, emitter, tier } = options
     this.tierName = tier?.name ?? 'main'
+    this.unreadable = new UnreadableBatches(this.tierName, clock, emitter)
     this.#intake = {
       ordering: settings.ordering,
       gated: tier !== undefined,
@@ -132,15 +126,15 @@ export class Group {
         batch: (batch) => this.#batch(batch),
         passed: (where, first, next) => {
           const lane = this.lanes.get(laneKey(where))
-          this.#readable(where, next)
+          this.unreadable.read(where, next)
           if (lane) this.#positions.passed(lane, first, next)
         },
-        unreadable: (where, offset, error, againInMs) => this.#foundUnreadable(where, offset, error, againInMs),
+        unreadable: (where, offset, error, againInMs) => this.unreadable.found(where, offset, error, againInMs),
         crashed: (error, restarting) => {
           this.crashed = errorText(error)
           // The member is out of the group: its partitions go to others, and what has not started here goes with them.
           for (const [key, lane] of this.lanes) this.#closeLane(key, lane)
-          this.#unreadable.clear()
+          this.unreadable.keep(new Set())
           emitter.emit('crashed', { tier: this.tierName, error: this.crashed, restarting })
         },
         fetched: () => {
@@ -254,7 +248,7 @@ export class Group {
       dropped += this.#closeLane(key, lane)
     }
     const kept = this.lanes.size
-    for (const key of this.#unreadable.keys()) if (!assigned.has(key)) this.#unreadable.delete(key)
+    this.unreadable.keep(assigned)
     for (const where of partitions) {
       const lane = this.lanes.get(laneKey(where))
       if (lane) this.#keep(lane)
@@ -388,7 +382,7 @@ export class Group {
     }
     lane.synced = true
     batch.resolve()
-    this.#readable(batch, batch.lastOffset + 1n)
+    this.unreadable.read(batch, batch.lastOffset + 1n)
     this.#take(lane, batch)
     this.#starter.pump(lane)
     if (this.#isFull(lane)) {
@@ -399,44 +393,6 @@ export class Group {
         this.#reportLane(lane)
       }
     }
-  }
-
-  /** Its partition waits, uncommitted, and nothing of it is passed over; the others go on. */
-  #foundUnreadable(where: TopicPartition, offset: bigint, cause: unknown, againInMs: number): void {
-    const { topic, partition } = where
-    const key = laneKey(where)
-    const now = this.options.clock.monotonic()
-    const error = errorText(cause)
-    const before = this.#unreadable.get(key)
-    const since = before?.offset === offset ? before.since : now
-    this.#unreadable.set(key, { offset, error, since })
-    const forMs = Math.round(now - since)
-    const fields = { tier: this.tierName, topic, partition, offset: `${offset}`, error, forMs, againInMs }
-    this.options.emitter.emit('unreadable', fields)
-  }
-
-  /** Records up to, not including, `next` have come. */
-  #readable(where: TopicPartition, next: bigint): void {
-    if (this.#unreadable.size === 0) return
-    const { topic, partition } = where
-    const found = this.#unreadable.get(laneKey(where))
-    if (found === undefined || next <= found.offset) return
-    this.#unreadable.delete(laneKey(where))
-    const forMs = Math.round(this.options.clock.monotonic() - found.since)
-    this.options.emitter.emit('readable', {
-      tier: this.tierName,
-      topic,
-      partition,
-      offset: `${found.offset}`,
-      forMs,
-    })
-  }
-
-  /** What is wrong with the lane's next batch. */
-  unreadableOf(lane: Lane): string | undefined {
-    const found = this.#unreadable.get(laneKey(lane))
-    // Deleted from the log, it is no longer the next, though perhaps nothing has come behind it yet.
-    return found && (lane.position ?? found.offset) <= found.offset ? found.error : undefined
   }
 
   // ── a batch into its lane ────────────────────────────────────────────────────────────────────────────────────────

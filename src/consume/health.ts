@@ -45,8 +45,8 @@ export interface GroupHealth {
 /** Everything in it can be given to JSON.stringify. */
 export interface Health {
   /**
-   * `ok` only where every group is `ok` and no partition is `blocked` or `unreadable`; `degraded` says that somebody should look; `held` that
-   * nothing is wrong here, but partitions wait for a dependency: see `outages`.
+   * `ok` only where every group is `ok` and no partition is `blocked` or `unreadable`; `degraded` says that somebody should
+   * look; `held` that nothing is wrong here, but partitions wait for a dependency: see `outages`.
    */
   readonly status: 'idle' | 'starting' | 'ok' | 'paused' | 'held' | 'degraded' | 'stopping' | 'stopped'
   /** One line for each reason of `degraded`. */
@@ -74,7 +74,7 @@ export function groupHealth(group: Group, clock: Clock, isPaused: (lane: Lane) =
     state,
     ...(group.crashed !== undefined && { error: group.crashed }),
     partitions: [...group.lanes.values()].map((lane) =>
-      partitionHealth(lane, clock, isPaused(lane), oldest.get(lane), group.unreadableOf(lane)),
+      partitionHealth(lane, clock, isPaused(lane), oldest.get(lane), group.unreadable.of(lane)),
     ),
   }
 }
