@@ -1,3 +1,4 @@
+import { RetrylineError } from '../../errors'
 import type { CommittedOffset, LogRange, TopicAdmin, TopicSettings } from '../../ports'
 import { errorType } from './errors'
 import type { AdminLike, KafkaJsLike } from './kafkajs-like'
@@ -7,15 +8,72 @@ const TOPIC_RESOURCE = 2
 /** "The broker's default", for a replication factor (KIP-464). */
 const BROKER_DEFAULT = -1
 
+const NO_ANSWER = 'the broker has not answered a request of the admin client; a new connection is made'
+
+/**
+ * Lines:  made -> connected -> given up, when a request of it had no answer in its time -> another takes its place
+ *   What still waits on one that is given up fails at once, and whoever asked asks again: where a connection was cut in the
+ *   middle of an answer, kafkajs reads the next one's bytes behind the half that it keeps, and answers nothing any more; and
+ *   its own tries, of 30 s each, would keep a lane closed for minutes.
+ *
+ * Must never happen: a line that is left open after `disconnect()`.
+ */
+interface Line {
+  readonly admin: AdminLike
+  /** Rejects when it is given up. */
+  readonly ill: Promise<never>
+  connecting: Promise<void> | undefined
+}
+
 export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
-  const admin: AdminLike = kafka.admin({ retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 5 } })
-  /** Topics whose metadata this client has loaded. */
+  let closed = false
+  /** Lines that were given up, on their way out. */
+  const leaving = new Set<Promise<void>>()
+  /** Topics whose metadata the present line has loaded. */
   const warm = new Set<string>()
+  let line = open()
+
+  function open(): Line {
+    const admin = kafka.admin({ retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 5 } })
+    let giveUp!: (error: Error) => void
+    const ill = new Promise<never>((_, reject) => {
+      giveUp = reject
+    })
+    // Nobody may be waiting.
+    ill.catch(() => undefined)
+    const made: Line = { admin, ill, connecting: undefined }
+    admin.on?.('admin.network.request_timeout', () => {
+      if (made !== line || closed) return
+      giveUp(new RetrylineError('RETRYLINE_CONNECT', NO_ANSWER))
+      const left = admin
+        .disconnect()
+        .catch(() => undefined)
+        .finally(() => leaving.delete(left))
+      leaving.add(left)
+      warm.clear()
+      line = open()
+    })
+    return made
+  }
+
+  function connected(mine: Line): Promise<void> {
+    const connecting = (mine.connecting ??= mine.admin.connect())
+    connecting.catch(() => {
+      if (mine.connecting === connecting) mine.connecting = undefined
+    })
+    return connecting
+  }
+
+  /** Asks the present line. */
+  async function ask<T>(question: (admin: AdminLike) => Promise<T>): Promise<T> {
+    const mine = line
+    return Promise.race([connected(mine).then(() => question(mine.admin)), mine.ill])
+  }
 
   async function partitions(topics: readonly string[]): Promise<Map<string, number>> {
     if (topics.length === 0) return new Map()
     try {
-      const { topics: found } = await admin.fetchTopicMetadata({ topics: [...topics] })
+      const { topics: found } = await ask((admin) => admin.fetchTopicMetadata({ topics: [...topics] }))
       for (const topic of topics) warm.add(topic)
       return new Map(found.map(({ name, partitions }) => [name, partitions.length]))
     } catch (error) {
@@ -37,19 +95,24 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
   }
 
   return {
-    connect: () => admin.connect(),
-    disconnect: () => admin.disconnect(),
-    clusterId: async () => (await admin.describeCluster()).clusterId,
+    connect: () => connected(line),
+    async disconnect() {
+      closed = true
+      await Promise.all([line.admin.disconnect(), ...leaving])
+    },
+    clusterId: async () => (await ask((admin) => admin.describeCluster())).clusterId,
     partitions,
     async settings(topics) {
-      const { resources } = await admin.describeConfigs({
-        includeSynonyms: false,
-        resources: topics.map((name) => ({
-          type: TOPIC_RESOURCE,
-          name,
-          configNames: ['cleanup.policy', 'retention.ms', 'max.message.bytes'],
-        })),
-      })
+      const { resources } = await ask((admin) =>
+        admin.describeConfigs({
+          includeSynonyms: false,
+          resources: topics.map((name) => ({
+            type: TOPIC_RESOURCE,
+            name,
+            configNames: ['cleanup.policy', 'retention.ms', 'max.message.bytes'],
+          })),
+        }),
+      )
       return new Map(
         resources.map(({ resourceName, configEntries }): [string, TopicSettings] => {
           const value = (name: string): string | undefined =>
@@ -65,21 +128,23 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
         }),
       )
     },
-    listTopics: () => admin.listTopics(),
+    listTopics: () => ask((admin) => admin.listTopics()),
     async createTopics(topics) {
-      await admin.createTopics({
-        waitForLeaders: true,
-        topics: topics.map(({ topic, partitions: numPartitions, config }) => ({
-          topic,
-          numPartitions,
-          replicationFactor: BROKER_DEFAULT,
-          configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
-        })),
-      })
+      await ask((admin) =>
+        admin.createTopics({
+          waitForLeaders: true,
+          topics: topics.map(({ topic, partitions: numPartitions, config }) => ({
+            topic,
+            numPartitions,
+            replicationFactor: BROKER_DEFAULT,
+            configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
+          })),
+        }),
+      )
     },
     async committed(groupId, topics) {
       await warmUp(topics)
-      const found = await admin.fetchOffsets({ groupId, topics: [...topics] })
+      const found = await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))
       return found.flatMap(({ topic, partitions: all }) =>
         all.map(({ partition, offset, metadata }): CommittedOffset => ({
           topic,
@@ -91,7 +156,7 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
     },
     async ranges(topic) {
       await warmUp([topic])
-      const found = await admin.fetchTopicOffsets(topic)
+      const found = await ask((admin) => admin.fetchTopicOffsets(topic))
       return found.map(({ partition, low, high }): LogRange => ({
         topic,
         partition,
@@ -101,7 +166,7 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
     },
     async offsetsAt(topic, time) {
       await warmUp([topic])
-      const found = await admin.fetchTopicOffsetsByTimestamp(topic, time)
+      const found = await ask((admin) => admin.fetchTopicOffsetsByTimestamp(topic, time))
       return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]))
     },
   }

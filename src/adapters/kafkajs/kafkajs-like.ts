@@ -122,6 +122,7 @@ export interface ProducerLike {
 export interface AdminLike {
   connect(): Promise<void>
   disconnect(): Promise<void>
+  on?(name: 'admin.network.request_timeout', listener: () => void): unknown
   describeCluster(): Promise<{ clusterId: string }>
   listTopics(): Promise<string[]>
   fetchTopicMetadata(options?: {

@@ -123,3 +123,44 @@ test('errorType finds the type through what kafkajs wraps, and never throws', ()
   expect(errorType(new Error('retries', { cause: new Error('request', { cause: missing }) }))).toBe(missing.type)
   for (const thing of [undefined, null, 'x', cyclic, { type: 7 }]) expect(errorType(thing)).toBeUndefined()
 })
+
+describe('a request that gets no answer', () => {
+  function setUp() {
+    const made: { timeOut(): void; calls: string[] }[] = []
+    const kafka = {
+      admin: () => {
+        const calls: string[] = []
+        let listener = (): void => undefined
+        const index = made.push({ timeOut: () => listener(), calls })
+        return {
+          connect: async () => void calls.push('connect'),
+          disconnect: async () => void calls.push('disconnect'),
+          on: (name: string, heard: () => void) => {
+            expect(name).toBe('admin.network.request_timeout')
+            listener = heard
+          },
+          // The first never answers: its connection was cut in the middle of an answer.
+          listTopics: () => (index === 1 ? new Promise(() => undefined) : Promise.resolve([`of ${index}`])),
+        }
+      },
+    }
+    return { made, admin: createKafkajsAdmin(kafka as never) }
+  }
+
+  test('fails at once, and another client takes the place of the one that may be poisoned', async () => {
+    const { made, admin } = setUp()
+    await admin.connect()
+    const waiting = expect(admin.listTopics()).rejects.toMatchObject({ code: 'RETRYLINE_CONNECT' })
+    await Promise.resolve()
+    made[0]!.timeOut()
+    // It may tell of further requests.
+    made[0]!.timeOut()
+    await waiting
+    expect(await admin.listTopics()).toEqual(['of 2'])
+    expect(made.map(({ calls }) => calls)).toEqual([['connect', 'disconnect'], ['connect']])
+    await admin.disconnect()
+    made[1]!.timeOut()
+    expect(made).toHaveLength(2)
+    expect(made[1]!.calls).toEqual(['connect', 'disconnect'])
+  })
+})
