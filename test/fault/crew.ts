@@ -29,8 +29,8 @@ export interface Crew {
   restart(slot: string): Promise<void>
   /** One more member, in a slot of its own. Resolves with its name once it has started. */
   join(): Promise<string>
-  /** SIGTERM, and the wait for its end; the slot stays empty. */
-  leave(slot: string): Promise<void>
+  /** SIGTERM (default) or SIGKILL, and the wait for its end; the slot stays empty. */
+  leave(slot: string, signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
   /** Any other signal (SIGSTOP, SIGCONT) to the process that is there. */
   signal(slot: string, signal: NodeJS.Signals): void
   tell(slot: string, command: Command): void
@@ -141,10 +141,12 @@ export function createCrew(fleet: Fleet, log: (text: string) => void): Crew {
       await untilUp(name)
       return name
     },
-    async leave(name) {
+    async leave(name, signal = 'SIGTERM') {
       const slot = slotOf(name)
       slot.leaving = true
-      await stop(slot)
+      if (signal === 'SIGTERM' || slot.ordered) return stop(slot)
+      slot.ordered = true
+      await slot.worker?.kill()
     },
     signal: (name, signal) => void process.kill(workerOf(name).pid, signal),
     tell: (name, command) => workerOf(name).tell(command),

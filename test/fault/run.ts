@@ -27,6 +27,9 @@ const DRAIN_WITHIN = 120_000
 /** Three nodes and the workers share what a small machine has. */
 const JVM = ['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
 
+/** The controller looks every second whether leaders are where they are preferred: see faults/leaders.ts. */
+const CONFIG = { 'leader.imbalance.check.interval.seconds': 1, 'leader.imbalance.per.broker.percentage': 0 }
+
 export interface Outcome {
   readonly findings: Findings
   readonly faults: Readonly<Record<string, number>>
@@ -59,7 +62,7 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
   let production: Production | undefined
   let watch: CommitWatch | undefined
   try {
-    broker = await startBroker({ nodes: options.nodes, proxied: true, jvm: JVM })
+    broker = await startBroker({ nodes: options.nodes, proxied: true, jvm: JVM, config: CONFIG })
     const kafka = pastTheProxies(broker)
     const admin = kafka.admin()
     await admin.connect()
@@ -75,7 +78,17 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
       const { brokers } = broker
       const { delivery, ordering } = options
       const fleet = createFleet(
-        { brokers, groupId, topic, schedule: SCHEDULE, out, delivery, ordering, topicSetup: 'verify' },
+        {
+          brokers,
+          groupId,
+          topic,
+          schedule: SCHEDULE,
+          out,
+          delivery,
+          ordering,
+          topicSetup: 'verify',
+          requestTimeout: 5_000,
+        },
         folder,
       )
       crew = createCrew(fleet, log)

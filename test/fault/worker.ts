@@ -27,6 +27,8 @@ export interface WorkerOptions {
   readonly out?: string
   /** Default `'create'`. */
   readonly topicSetup?: 'verify' | 'create'
+  /** kafkajs's, ms: how long it takes to notice that a connection is silent. Default: kafkajs's own, 30,000. */
+  readonly requestTimeout?: number
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
@@ -35,6 +37,7 @@ const kafka = new Kafka({
   clientId: options.name,
   brokers: [...options.brokers],
   logLevel: logLevel.NOTHING,
+  ...(options.requestTimeout !== undefined && { requestTimeout: options.requestTimeout }),
   retry: { initialRetryTime: 50, retries: 10 },
 })
 const nothing = (): void => undefined

@@ -23,6 +23,8 @@ export interface Proxy {
   mute(): void
   /** Passes each chunk on `ms` later, both ways, in order. */
   delay(ms: number): void
+  /** Lets so many bytes through in a second, of each connection and direction. */
+  throttle(bytesPerSecond: number): void
   /** Ends the broker's side of each connection as seen by the client: it may still write, and nothing comes back. */
   halfClose(): void
   /** Undoes all of these. A connection that was muted is reset: bytes are missing in its stream. */
@@ -37,6 +39,7 @@ export async function startProxy(options: { port?: number; to?: number } = {}): 
   let target = options.to
   let state: State = 'open'
   let latency = 0
+  let rate = Infinity
   let dropped = 0
   const links = new Set<{ client: Socket; broker: Socket; muted: boolean }>()
   let wake: (() => void)[] = []
@@ -47,7 +50,7 @@ export async function startProxy(options: { port?: number; to?: number } = {}): 
     for (const go of waiting) go()
   }
   const changed = (): Promise<void> => new Promise((resolve) => wake.push(resolve))
-  const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, latency))
+  const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
   const accept = async (client: Socket): Promise<void> => {
     client.on('error', () => client.destroy())
@@ -71,9 +74,11 @@ export async function startProxy(options: { port?: number; to?: number } = {}): 
 
     const pipe = (from: Socket, to: Socket): void => {
       let turn: Promise<void> = Promise.resolve()
-      const inOrder = (step: () => void): void => {
+      const inOrder = (step: () => void, bytes = 0): void => {
         turn = turn.then(async () => {
-          if (latency > 0) await later()
+          if (latency > 0) await later(latency)
+          // A slow line is slow for what waits behind too; what is restored lets all of it go at once.
+          for (let left = bytes; left > 0 && rate < Infinity && links.has(link); left -= rate / 20) await later(50)
           while (state === 'held' && links.has(link)) await changed()
           if (links.has(link) && to.writable) step()
         })
@@ -84,7 +89,7 @@ export async function startProxy(options: { port?: number; to?: number } = {}): 
             link.muted = true
             dropped += chunk.length
           } else to.write(chunk)
-        }),
+        }, chunk.length),
       )
       from.on('end', () => inOrder(() => to.end()))
     }
@@ -129,11 +134,15 @@ export async function startProxy(options: { port?: number; to?: number } = {}): 
     delay(ms) {
       latency = ms
     },
+    throttle(bytesPerSecond) {
+      rate = bytesPerSecond
+    },
     halfClose() {
       for (const { client } of links) client.end()
     },
     restore() {
       latency = 0
+      rate = Infinity
       enter('open')
       reset(({ muted }) => muted)
     },

@@ -6,7 +6,7 @@ export const kill: Fault = {
   about: 'SIGKILL of a worker at a random moment',
   resource: 'workers',
   lastsMs: [0, 2_000],
-  excuses: { copies: false, stall: true },
+  excuses: { copies: false, stall: false },
   async begin({ crew, log }, chance) {
     const slots = crew.alive
     if (slots.length === 0) throw new NothingToDo('no worker is up')
