@@ -105,6 +105,8 @@ describeWithOwnBrokers('the broker goes away and comes back', () => {
     })
     consumer.on('rebalanced', ({ tier, removed }) => ledger.write({ what: 'rebalanced', tier, removed }))
     consumer.on('crashed', ({ tier }) => ledger.write({ what: 'crashed', tier }))
+    for (const event of ['retried', 'deadLettered'] as const)
+      consumer.on(event, (e) => ledger.write({ what: 'routed', source: `${e.topic}/${e.partition}@${e.offset}` }))
     return { consumer, hooks }
   }
 

@@ -122,6 +122,17 @@ describe('the checker finds, of a whole run', () => {
     expect(found([moved('A', 1500, { gained: ['t/1'] }), b, ...calls]).unexplained).toBe(1)
   })
 
+  it('a failed call that was repeated long after its copy was there, and not one that had none', () => {
+    const of = (routed: boolean): number =>
+      found([
+        call({ at: 900, ends: 910, outcome: 'failed', routed }),
+        moved('A', 9000, { lost: ['t/0'] }),
+        call({ worker: 'B', at: 9100, ends: 9110 }),
+      ]).unexplained
+    expect(of(true)).toBe(1)
+    expect(of(false)).toBe(0)
+  })
+
   it('a death before which the second call was made', () => {
     const twice = [call({ at: 900, ends: 910 }), call({ worker: 'B', at: 1500, ends: 1501 })]
     expect(found(twice, { kills: new Map([['A', 1400]]) }).unexplained).toBe(0)

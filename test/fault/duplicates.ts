@@ -24,6 +24,7 @@ export function explainDuplicates(evidence: Evidence, calls: readonly Call[]): E
   const counts = { kill: 0, revocation: 0, copiedTwice: 0 }
   const unexplained: Begin[] = []
   const lanes = new Lanes(evidence)
+  const senders = new Set((evidence.main ?? []).flatMap(({ place, sends }) => (sends ? [place] : [])))
   const byAttempt = groupBy(calls, ({ begin }) => nameOf(begin))
   for (const group of byAttempt.values()) {
     if (group.length === 1) continue
@@ -31,10 +32,11 @@ export function explainDuplicates(evidence: Evidence, calls: readonly Call[]): E
     for (const [i, { begin }] of group.entries()) {
       if (i === 0) continue
       const before = group.slice(0, i)
+      const sends = senders.has(begin.place)
       const sameCopy = before.filter((call) => call.begin.source === begin.source)
       if (sameCopy.length > 0 && lanes.knownAsDone(begin)) unexplained.push(begin)
-      else if (sameCopy.some((call) => diedUnder(evidence, call, begin))) counts.kill++
-      else if (sameCopy.some((call) => lanes.takenAway(call, begin))) counts.revocation++
+      else if (sameCopy.some((call) => diedUnder(evidence, call, begin, sends))) counts.kill++
+      else if (sameCopy.some((call) => lanes.takenAway(call, begin, sends))) counts.revocation++
       else if (sameCopy.length === 0 && copiedTwice(evidence, byAttempt, begin, copiesIn(before))) counts.copiedTwice++
       else unexplained.push(begin)
     }
@@ -43,9 +45,18 @@ export function explainDuplicates(evidence: Evidence, calls: readonly Call[]): E
 }
 
 /** In flight, or done and perhaps uncommitted, when its worker died; the second call came after that. */
-function diedUnder(evidence: Evidence, { begin, end }: Call, again: Begin): boolean {
-  const death = evidence.kills.get(begin.worker)
-  return death !== undefined && death <= again.at + SLACK && mayBeUncommitted(evidence, end?.at, death)
+function diedUnder(evidence: Evidence, call: Call, again: Begin, sends: boolean): boolean {
+  const death = evidence.kills.get(call.begin.worker)
+  return death !== undefined && death <= again.at + SLACK && mayBeUncommitted(evidence, settledAt(call, sends), death)
+}
+
+/**
+ * When a call was done in every respect, so that its offset could be committed; undefined where it was not, or is not known:
+ * what a handler sent is acknowledged at a time of which no event tells.
+ */
+function settledAt({ end, routedAt }: Call, sends: boolean): number | undefined {
+  if (end?.outcome === 'failed') return routedAt
+  return sends ? undefined : end?.at
 }
 
 /** Whether what ended at `end` may have been without its commit at `at`: while the broker is away, nothing is committed. */
@@ -82,10 +93,12 @@ class Lanes {
     )
   }
 
-  takenAway({ begin, end }: Call, again: Begin): boolean {
+  takenAway(call: Call, again: Begin, sends: boolean): boolean {
+    const { begin } = call
+    const settled = settledAt(call, sends)
     const lane = laneOf(begin.source)
     const own = this.#happenings.get(tierOf(begin.source)) ?? []
-    const inTime = ({ at }: Happening): boolean => at >= begin.at && mayBeUncommitted(this.evidence, end?.at, at)
+    const inTime = ({ at }: Happening): boolean => at >= begin.at && mayBeUncommitted(this.evidence, settled, at)
     // The process that had it lost it; the same process may have it again only then.
     const lost = own.some(
       (one) =>

@@ -62,29 +62,32 @@ export interface Evidence {
 export interface Call {
   readonly begin: Begin
   readonly end: End | undefined
+  /** When the copy of a failed one was acknowledged. */
+  readonly routedAt: number | undefined
 }
 
 /** A worker calls for one copy at a time, so an end belongs to its last begin. */
 export function callsOf(lines: readonly Line[]): Call[] {
-  const calls: { begin: Begin; end: End | undefined }[] = []
+  const calls: { -readonly [K in keyof Call]: Call[K] }[] = []
   const open = new Map<string, (typeof calls)[number]>()
   for (const line of lines) {
-    if (line.what !== 'begin' && line.what !== 'end') continue
+    if (line.what !== 'begin' && line.what !== 'end' && line.what !== 'routed') continue
     const key = `${line.pid} ${line.source}`
     if (line.what === 'begin') {
-      const call = { begin: line, end: undefined }
+      const call = { begin: line, end: undefined, routedAt: undefined }
       calls.push(call)
       open.set(key, call)
     } else {
       const call = open.get(key)
-      if (call) call.end = line
+      if (call && line.what === 'end') call.end = line
+      else if (call) call.routedAt = line.at
     }
   }
   return calls
 }
 
 export function isHappening(line: Line): line is Happening {
-  return line.what !== 'begin' && line.what !== 'end' && line.what !== 'note'
+  return !/^(begin|end|routed|note)$/.test(line.what)
 }
 
 export function nameOf({ place, attempt }: { place: Place; attempt: number }): string {

@@ -1,6 +1,6 @@
 /** Worker processes: started, asked to stop, killed; none is left behind by `end()`. */
 import { fork, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,10 +50,13 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, int
     ledgers.set(name, ledger)
     const argument = JSON.stringify({ ...options, name, ledger } satisfies WorkerOptions)
     const path = fileURLToPath(new URL('worker.ts', import.meta.url))
+    // Beside the ledgers where these stay: a start that fails while no broker answers is no news.
+    const errors = into === undefined ? undefined : openSync(join(folder, `${name}.err`), 'a')
     const child = fork(path, [argument], {
       execArgv: ['--import', 'tsx'],
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', errors ?? 'inherit', errors ?? 'inherit', 'ipc'],
     })
+    if (errors !== undefined) closeSync(errors)
     const ended = new Promise<Ending>((resolve) => {
       child.once('exit', (code, signal) => {
         alive.delete(child)

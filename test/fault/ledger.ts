@@ -30,6 +30,13 @@ export interface End extends Stamp {
   readonly outcome: 'ok' | 'failed'
 }
 
+/** A failed call has its copy: only now may its offset be committed. */
+export interface Routed extends Stamp {
+  readonly what: 'routed'
+  /** Where the copy stood that the call was for. */
+  readonly source: Place
+}
+
 /** What happened to the worker: only these explain a record that was handled twice. */
 export interface Happening extends Stamp {
   readonly what: 'started' | 'rebalanced' | 'reopened' | 'crashed' | 'stopping' | 'stopped'
@@ -48,7 +55,7 @@ export interface Note extends Stamp {
   readonly text: string
 }
 
-export type Line = Begin | End | Happening | Note
+export type Line = Begin | End | Routed | Happening | Note
 type Unstamped<L> = L extends Line ? Omit<L, keyof Stamp> : never
 
 export interface Ledger {

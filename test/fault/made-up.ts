@@ -14,6 +14,8 @@ interface CallOf {
   outcome?: 'ok' | 'failed'
   dueAt?: number
   source?: string
+  /** Whether the copy of a failed one was acknowledged. */
+  routed?: boolean
 }
 
 export function call({
@@ -25,12 +27,16 @@ export function call({
   outcome = 'ok',
   dueAt,
   source,
+  routed = true,
 }: CallOf): Line[] {
   const pid = worker.charCodeAt(0)
   const place = `${MAIN}${offset}`
   const same = { place, attempt, worker, pid, source: source ?? (attempt === 1 ? place : `${TIER}${offset}`) }
   const begin: Line = { what: 'begin', ...same, at, ...(dueAt !== undefined && { dueAt }) }
-  return ends === undefined ? [begin] : [begin, { what: 'end', ...same, at: ends, outcome }]
+  if (ends === undefined) return [begin]
+  const end: Line = { what: 'end', ...same, at: ends, outcome }
+  if (outcome === 'ok' || !routed) return [begin, end]
+  return [begin, end, { what: 'routed', source: same.source, worker, pid, at: ends }]
 }
 
 export const rebalance = (worker: string, at: number, removed = 1, tier = 'main'): Line[] => [

@@ -1,12 +1,12 @@
 /**
  * Which fault, when and for how long: drawn from the seed before the run begins, so that the same seed gives the same plan. The
- * first part of the time has each fault alone; then two or three overlap, of different resources.
+ * first part of the time has each fault alone; then up to three overlap, of different resources.
  */
-import { chanceOf, type Chance } from './chance'
+import { chanceOf } from './chance'
 import type { Fault } from './faults/fault'
 
 export interface Step {
-  /** ms after the load began. */
+  /** ms after its group begins. */
   readonly at: number
   readonly fault: Fault
   readonly lastsMs: number
@@ -14,46 +14,58 @@ export interface Step {
   readonly seed: number
 }
 
-/** Records flow for so long before the first fault, ms. */
-const WARM_UP = 1_500
-/** A run in which the faults hardly fit breathes less between them. */
-const BREATH = [300, 2_500] as const
-const ALONE = 0.5
+/** Faults that overlap; the next group begins when these are undone and a while has passed. */
+export interface Group {
+  readonly steps: readonly Step[]
+  readonly breathMs: number
+}
 
-export function planOf(seed: number, totalMs: number, faults: readonly Fault[]): Step[] {
+/** A short run breathes less between faults, and has shorter ones. */
+const SHORT_MS = 90_000
+const SHORT_LAST = 1_500
+const BREATH = [1_000, 10_000] as const
+const SHORT_BREATH = [200, 600] as const
+/** How long it takes to do and undo a fault, beside what it lasts: a guess, for the length of the plan. */
+const EFFORT = 3_000
+
+export function planOf(seed: number, totalMs: number, faults: readonly Fault[]): Group[] {
+  if (faults.length === 0) return []
   const chance = chanceOf(seed)
-  const steps: Step[] = []
+  const short = totalMs < SHORT_MS
+  const [fewest, most] = short ? SHORT_BREATH : BREATH
+  const groups: Group[] = []
   let queue: Fault[] = []
-  const take = (taken: readonly Fault[] = []): Fault | undefined => {
+  const take = (taken: readonly Fault[]): Fault | undefined => {
     if (queue.length === 0) queue = chance.shuffle(faults)
     const at = queue.findIndex(({ resource }) => taken.every((other) => other.resource !== resource))
     return at < 0 ? undefined : queue.splice(at, 1)[0]
   }
-  // So many alone would take more time than there is: then they overlap from the start, or some would never come.
-  const average = faults.reduce((sum, { lastsMs: [low, high] }) => sum + (low + high) / 2 + BREATH[0], 0)
-  const aloneUntil = average > totalMs * ALONE ? 0 : totalMs * ALONE
-  let at = WARM_UP
-  while (at < totalMs && faults.length > 0) {
-    const group: Fault[] = []
-    const size = at < aloneUntil ? 1 : chance.between(1, 3)
-    while (group.length < size) {
-      const fault = take(group)
+  for (let at = 0; at < totalMs;) {
+    // In a short run most would never come if each came alone.
+    const size = short ? 3 : at < totalMs / 2 ? 1 : chance.between(1, 3)
+    const steps: Step[] = []
+    while (steps.length < size) {
+      const fault = take(steps.map((step) => step.fault))
       if (!fault) break
-      group.push(fault)
+      const [low, high] = fault.lastsMs
+      const lastsMs = chance.between(low, short ? Math.max(low, Math.min(high, SHORT_LAST)) : high)
+      steps.push({
+        at: steps.length === 0 ? 0 : chance.between(0, 800),
+        fault,
+        lastsMs,
+        seed: chance.between(0, 2 ** 31),
+      })
     }
-    let end = at
-    for (const [i, fault] of group.entries()) {
-      const lastsMs = chance.between(...fault.lastsMs)
-      const from = i === 0 ? at : at + chance.between(0, 800)
-      if (from < totalMs) steps.push({ at: from, fault, lastsMs, seed: seedFrom(chance) })
-      end = Math.max(end, from + lastsMs)
-    }
-    at = end + chance.between(...BREATH)
+    const breathMs = chance.between(fewest, most)
+    groups.push({ steps, breathMs })
+    at += Math.max(...steps.map((step) => step.at + step.lastsMs)) + breathMs + (short ? 0 : EFFORT)
   }
-  return steps.sort((a, b) => a.at - b.at)
+  return groups
 }
 
-const seedFrom = (chance: Chance): number => chance.between(0, 2 ** 31)
-
-export const planText = (steps: readonly Step[]): string =>
-  steps.map(({ at, fault, lastsMs }) => `${(at / 1000).toFixed(1)}s ${fault.name} for ${lastsMs} ms`).join('; ')
+export const planText = (groups: readonly Group[]): string =>
+  groups
+    .map(({ steps }) =>
+      steps.map(({ at, fault, lastsMs }) => `${fault.name}${at > 0 ? ` +${at}` : ''} (${lastsMs} ms)`).join(' with '),
+    )
+    .join('; ')

@@ -42,7 +42,8 @@ export interface Outcome {
 export async function runSuite(options: SuiteOptions, say: (text: string) => void): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'retryline-fault-run-'))
   const { log, close } = openLog(folder, process.env.FAULT_LOG === '1')
-  const steps = planOf(options.seed, options.minutes * 60_000, options.faults)
+  const totalMs = options.minutes * 60_000
+  const steps = planOf(options.seed, totalMs, options.faults)
   say(`plan: ${planText(steps)}`)
   writeFileSync(join(folder, 'plan.txt'), `${JSON.stringify({ ...options, faults: undefined })}\n${planText(steps)}\n`)
 
@@ -110,7 +111,9 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
         produce: send,
         log,
       }
-      await carryOut(world, steps, windows).catch((error: Error) => problems.push(`a fault failed: ${error.message}`))
+      await carryOut(world, steps, windows, totalMs).catch((error: Error) =>
+        problems.push(`a fault failed: ${error.message}`),
+      )
       await production.stop()
       log('faults are over, the workers drain')
       await untilCommitted(admin, groups, DRAIN_WITHIN).catch((error: Error) => {

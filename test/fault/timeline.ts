@@ -1,7 +1,7 @@
 /** Carries the plan out, and writes down when each fault really began and was undone. */
 import { chanceOf } from './chance'
 import { NothingToDo, type Fault, type World } from './faults/fault'
-import type { Step } from './plan'
+import type { Group, Step } from './plan'
 
 export interface Window {
   readonly fault: string
@@ -12,26 +12,30 @@ export interface Window {
   readonly recoveryMs: number
 }
 
+/** Records flow for so long before the first fault, ms. */
+const WARM_UP = 1_500
 const RECOVERY = 12_000
 
-/** Resolves when all faults are undone. A fault that cannot be done or undone fails the run. */
-export async function carryOut(world: World, steps: readonly Step[], windows: Window[]): Promise<void> {
+/**
+ * Group by group, each when the one before is undone: on a slow machine, where a broker takes long to start, fewer groups come
+ * in the time there is. Resolves when all faults are undone; a fault that cannot be done or undone fails the run.
+ */
+export async function carryOut(
+  world: World,
+  groups: readonly Group[],
+  windows: Window[],
+  totalMs: number,
+): Promise<void> {
   const startedAt = Date.now()
-  const held = new Map<Fault['resource'], Promise<void>>()
-  const all: Promise<void>[] = []
-  for (const step of steps) {
-    const before = held.get(step.fault.resource) ?? Promise.resolve()
-    const done = at(startedAt + step.at)
-      .then(() => before)
-      .then(() => once(world, step, windows))
-    held.set(
-      step.fault.resource,
-      done.catch(() => undefined),
-    )
-    all.push(done)
+  await at(startedAt + WARM_UP)
+  for (const { steps, breathMs } of groups) {
+    if (Date.now() - startedAt > totalMs) return
+    const groupAt = Date.now()
+    const all = steps.map((step) => at(groupAt + step.at).then(() => once(world, step, windows)))
+    const failed = (await Promise.allSettled(all)).flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+    if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('; '))
+    await at(Date.now() + breathMs)
   }
-  const failed = (await Promise.allSettled(all)).flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
-  if (failed.length > 0) throw new AggregateError(failed, failed.map(String).join('; '))
 }
 
 async function once(world: World, { fault, lastsMs, seed }: Step, windows: Window[]): Promise<void> {

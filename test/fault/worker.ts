@@ -38,7 +38,7 @@ const kafka = new Kafka({
   brokers: [...options.brokers],
   logLevel: logLevel.NOTHING,
   ...(options.requestTimeout !== undefined && { requestTimeout: options.requestTimeout }),
-  retry: { initialRetryTime: 50, retries: 10 },
+  retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 10 },
 })
 const nothing = (): void => undefined
 
@@ -110,6 +110,8 @@ function work(ms: number): Promise<void> {
 
 function note(into: Ledger, event: RetrylineEvent): void {
   if (event.type === 'rebalanced') into.write({ what: 'rebalanced', ...rebalance(event) })
+  if (event.type === 'retried' || event.type === 'deadLettered')
+    into.write({ what: 'routed', source: `${event.topic}/${event.partition}@${event.offset}` })
   if (event.type === 'reopened')
     into.write({ what: 'reopened', tier: event.tier, lost: [`${event.topic}/${event.partition}`] })
   if (event.type === 'crashed') into.write({ what: 'crashed', tier: event.tier })
