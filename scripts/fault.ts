@@ -22,7 +22,7 @@ if (options.list) {
 
 const { minutes, seed, nodes, delivery, ordering } = options
 console.log(`seed ${seed}, ${nodes} node(s), ${minutes} min, ${delivery}, ordering ${ordering}`)
-const { findings, faults, problems, folder, story } = await runSuite(options, (text) => console.log(text))
+const { findings, faults, counts, problems, folder, story } = await runSuite(options, (text) => console.log(text))
 for (const problem of problems.slice(0, 20)) console.log(`problem: ${problem}`)
 if (problems.length > 20) console.log(`… and ${problems.length - 20} more`)
 if (problems.length > 0) console.log(`the story of the first:\n${story}\nevidence: ${folder}`)
@@ -45,6 +45,7 @@ console.log(
     ordering,
     minutes,
     ...more,
+    ...counts,
     duplicatesBy: duplicates,
     problems: problems.length,
   }),

@@ -13,6 +13,7 @@ import type { Command } from './commands'
 import type { Fleet, Worker } from './fleet'
 import { until } from './until'
 
+const KAFKAJS_DEATH = /TypeError[^]*at Decoder\.readInt32[^]*at Connection\.processData/
 const RESTART_AFTER = 300
 const FAILED_START_AFTER = 1_000
 
@@ -21,6 +22,11 @@ export interface Crew {
   readonly alive: readonly string[]
   /** Deaths that no fault ordered, stops that took too long, ends with a wrong code. */
   readonly unexpected: readonly string[]
+  /**
+   * Deaths by a fault of kafkajs's own: it keeps the half of a response that was cut, reads the next connection's bytes behind
+   * it, and where these make up a size below nought throws from the socket's listener, where nobody can catch it.
+   */
+  readonly kafkajsDeaths: number
   /** Starts that failed: for the log. */
   readonly failedStarts: number
   /** SIGKILL; the slot is filled again. */
@@ -57,6 +63,7 @@ export function createCrew(fleet: Fleet, log: (text: string) => void): Crew {
   const unexpected: string[] = []
   const timers = new Set<NodeJS.Timeout>()
   let failedStarts = 0
+  let kafkajsDeaths = 0
   let ended = false
   let joined = 0
 
@@ -83,9 +90,12 @@ export function createCrew(fleet: Fleet, log: (text: string) => void): Crew {
     if (ended) return
     slot.worker = worker
     log(`${name} is up (${worker.pid})`)
-    void worker.ended.then(({ code, signal }) => {
+    void worker.ended.then(({ code, signal, said }) => {
       slot.worker = undefined
-      if (!slot.ordered) unexpected.push(`${name} ended by itself (${signal ?? `code ${code}`})`)
+      const byKafkajs = KAFKAJS_DEATH.test(said)
+      if (byKafkajs) kafkajsDeaths++
+      if (byKafkajs) log(`${name} died of kafkajs`)
+      else if (!slot.ordered) unexpected.push(`${name} ended by itself (${signal ?? `code ${code}`})`)
       if (!slot.leaving) later(RESTART_AFTER, () => void fill(slot))
     })
     if (slot.leaving) await stop(slot)
@@ -124,6 +134,9 @@ export function createCrew(fleet: Fleet, log: (text: string) => void): Crew {
         .map(({ name }) => name)
     },
     unexpected,
+    get kafkajsDeaths() {
+      return kafkajsDeaths
+    },
     get failedStarts() {
       return failedStarts
     },

@@ -1,6 +1,6 @@
 /** Worker processes: started, asked to stop, killed; none is left behind by `end()`. */
 import { fork, type ChildProcess } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -25,6 +25,8 @@ export interface Worker {
 export interface Ending {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
+  /** What it wrote to standard error, where that is kept. */
+  readonly said: string
 }
 
 export interface Fleet {
@@ -61,7 +63,8 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, int
       child.once('exit', (code, signal) => {
         alive.delete(child)
         if (code !== 0) kills.set(name, Date.now())
-        resolve({ code, signal })
+        const said = into === undefined ? '' : readFileSync(join(folder, `${name}.err`), 'utf8')
+        resolve({ code, signal, said })
       })
     })
     alive.set(child, ended)

@@ -34,6 +34,7 @@ export interface Outcome {
   readonly findings: Findings
   readonly faults: Readonly<Record<string, number>>
   readonly problems: readonly string[]
+  readonly counts: { readonly kafkajsDeaths: number; readonly failedStarts: number; readonly acknowledged: number }
   /** Where the evidence lies; it is removed where there is no problem. */
   readonly folder: string
   readonly story: string
@@ -152,12 +153,14 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
         delivery,
       })
       problems.push(...findings.problems)
+      const { kafkajsDeaths, failedStarts } = crew
+      const counts = { kafkajsDeaths, failedStarts, acknowledged: production.acknowledged.size }
       writeFileSync(join(folder, 'windows.json'), JSON.stringify(windows))
       writeFileSync(join(folder, 'problems.txt'), `${problems.join('\n')}\n`)
       const place = /\S+\/\d+@\d+/.exec(findings.problems[0] ?? '')?.[0]
       const story = place === undefined ? '' : storyOf(lines, place)
       if (problems.length === 0 && process.env.FAULT_KEEP !== '1') rmSync(folder, { recursive: true, force: true })
-      return { findings, faults: countOf(windows), problems, folder, story }
+      return { findings, faults: countOf(windows), problems, counts, folder, story }
     } finally {
       await admin.disconnect().catch(() => undefined)
     }

@@ -3,6 +3,7 @@
  * is part of what is tested; SIGKILL is what it is for.
  */
 import { Kafka, logLevel } from 'kafkajs'
+import { Socket } from 'node:net'
 import {
   createResilientConsumer,
   NonRetryableError,
@@ -89,7 +90,12 @@ process.once('SIGTERM', () => {
   void consumer.stop().then((report) => {
     ledger.write({ what: 'note', text: `stop: ${JSON.stringify(report)}` })
     ledger.write({ what: 'stopped' })
-    ledger.close()
+    // Holds nothing up; where something else does, this tells what.
+    const tell = (): void => {
+      ledger.write({ what: 'note', text: `still alive: ${JSON.stringify(aliveBy())}` })
+      ledger.close()
+    }
+    setTimeout(tell, 5_000).unref()
     // From here on nothing but what the consumer left behind would keep this process alive.
     process.disconnect()
   })
@@ -98,6 +104,18 @@ process.once('SIGTERM', () => {
 await consumer.start()
 ledger.write({ what: 'started' })
 process.send?.('started')
+
+/** What keeps the event loop of this process going. */
+function aliveBy(): object {
+  const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): object[] }
+  const sockets = handles
+    .call(process)
+    .filter((handle): handle is Socket => handle instanceof Socket && handle.remotePort !== undefined)
+  return {
+    resources: process.getActiveResourcesInfo(),
+    sockets: sockets.map((one) => `${one.localPort}>${one.remotePort} ${one.readyState}`),
+  }
+}
 
 /** Stands for the service's own work. */
 function work(ms: number): Promise<void> {
