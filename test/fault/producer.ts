@@ -32,8 +32,17 @@ export function mixed(n: number, { slowestMs, slowMs }: Pace): Wish {
   return n % 10 === 5 ? { ...wish, send: true } : wish
 }
 
-export async function startProduction(kafka: Kafka, topic: string, pace: Pace = PACE): Promise<Production> {
-  const producer = kafka.producer({ allowAutoTopicCreation: false })
+const RETRY_AFTER = 200
+
+export async function startProduction(
+  kafka: Kafka,
+  topic: string,
+  partitions: number,
+  pace: Pace = PACE,
+): Promise<Production> {
+  // One try: kafkajs sends what is left of a request again without those whose leader has moved to a node that had answered,
+  // and says that all is well. So each record has its partition from here, and each partition must be in the answer.
+  const producer = kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 0 } })
   await producer.connect()
   const acknowledged = new Map<string, number>()
   const uncertain = new Set<string>()
@@ -45,33 +54,42 @@ export async function startProduction(kafka: Kafka, topic: string, pace: Pace = 
     const wishes = Array.from({ length: pace.batch }, () => mixed(number++, pace))
     const messages = wishes.map((wish, i) => {
       const n = number - wishes.length + i
-      return { key: n % 4 === 0 ? null : `key-${n % 37}`, value: encodeWish(wish) }
+      const keyless = n % 4 === 0
+      return {
+        key: keyless ? null : `key-${n % 37}`,
+        value: encodeWish(wish),
+        partition: (keyless ? n / 4 : n % 37) % partitions,
+      }
     })
     for (;;) {
       try {
-        await producer.send({ topic, acks: -1, messages })
+        const answer = await producer.send({ topic, acks: -1, messages })
+        const there = new Set(answer.map(({ partition }) => partition))
+        if (messages.some(({ partition }) => !there.has(partition))) throw new Error('a partition is not in the answer')
         const at = Date.now()
         for (const { id } of wishes) acknowledged.set(id, at)
         return
       } catch {
         for (const { id } of wishes) uncertain.add(id)
         if (stopping) return
+        await rest(RETRY_AFTER)
       }
     }
   }
+  const rest = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   const all = (async () => {
     while (!stopping) {
       const startedAt = Date.now()
       await one()
-      const rest = pace.everyMs - (Date.now() - startedAt)
-      if (rest > 0 && !stopping)
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, rest)
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
+      const left = pace.everyMs - (Date.now() - startedAt)
+      if (left > 0 && !stopping) await rest(left)
     }
   })()
   return {

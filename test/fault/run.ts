@@ -96,7 +96,7 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
       crew = createCrew(fleet, log)
       await Promise.all(Array.from({ length: WORKERS }, crew.join))
       watch = await watchCommits(kafka, groups, 30)
-      production = await startProduction(kafka, topic)
+      production = await startProduction(kafka, topic, PARTITIONS)
       const { send } = production
       const world: World = {
         crew,
@@ -126,6 +126,13 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
       problems.push(...crew.unexpected)
 
       const standing = await readAll(kafka, admin, [topic, ...tiers, dlq, out], 'reader')
+      writeFileSync(
+        join(folder, 'hops.jsonl'),
+        standing
+          .filter((one) => tiers.includes(one.topic) || one.topic === dlq)
+          .map((one) => `${JSON.stringify({ ...hopOf(one), error: String(one.headers['x-error']) })}\n`)
+          .join(''),
+      )
       const on = (name: string): typeof standing => standing.filter((one) => one.topic === name)
       const lines = fleet.lines()
       const maxAttempts = SCHEDULE.length + 1
