@@ -5,7 +5,7 @@
 import { describeError, type Classifier, type HoldVerdict, type Verdict } from '../classify'
 import type { Settings } from '../config'
 import type { Outbox, SendResult } from '../deliver'
-import { RetrylineError } from '../errors'
+import { isRetrylineError, RetrylineError } from '../errors'
 import { errorText, type Emitter, type EventOf } from '../observe'
 import type { Clock, Random } from '../ports'
 import { toRec, type HandlerMessage, type Outgoing, type OutgoingMessage } from '../record'
@@ -252,23 +252,35 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   /** What the handler gave to ctx.send() must stand before its record is done with. */
   async function publishStaged(lane: Lane, entry: Entry, sends: OutgoingMessage[]): Promise<void> {
-    let ready: Outgoing[]
+    let ready: (Outgoing | undefined)[]
     try {
       ready = await Promise.all(sends.map(async (message, i) => toOutgoing(message, entry, lane, i)))
     } catch (error) {
       await failedAfterwards(lane, entry, error)
       return
     }
-    const results = await Promise.all(ready.map((record) => outbox.send(record, troubleOf(lane))))
+    const known = ready.filter((record) => record !== undefined)
+    if (known.length < ready.length) return
+    const results = await Promise.all(known.map((record) => outbox.send(record, troubleOf(lane))))
     if (results.includes('too-large')) {
       const error = new RetrylineError('RETRYLINE_PUBLISH', 'a record given to ctx.send() is too large for its topic')
       await failedAfterwards(lane, entry, error)
     } else if (!results.includes('closed')) settleIfOpen(lane, entry)
   }
 
-  async function toOutgoing(message: OutgoingMessage, entry: Entry, lane: Lane, index: number): Promise<Outgoing> {
+  /**
+   * Throws what the handler did wrong. That the cluster does not answer is not its fault: then it is asked again, and the
+   * answer is undefined where the record is left to the next owner meanwhile.
+   */
+  async function toOutgoing(
+    message: OutgoingMessage,
+    entry: Entry,
+    lane: Lane,
+    index: number,
+  ): Promise<Outgoing | undefined> {
     const { topic, key, value, headers, partition } = checkOutgoing(message)
-    const count = await countPartitions(topic)
+    const count = await partitionsOf(lane, topic, 'missing-is-an-error')
+    if (count === undefined) return undefined
     const keyless = { key, topic, partition: lane.partition, offset: BigInt(entry.offset) + BigInt(index) }
     const chosen = partition ?? (key === null ? partitionOf(keyless, count) : partitionForKey(key, count))
     if (chosen >= count) {
@@ -343,11 +355,12 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /** Asked again until the cluster tells; undefined where the record is left to the next owner meanwhile. */
-  async function partitionsOf(lane: Lane, topic: string): Promise<number | undefined> {
+  async function partitionsOf(lane: Lane, topic: string, missing?: 'missing-is-an-error'): Promise<number | undefined> {
     for (;;) {
       try {
         return await countPartitions(topic)
       } catch (error) {
+        if (missing !== undefined && isRetrylineError(error) && error.code === 'RETRYLINE_PUBLISH') throw error
         const where = `looking up '${topic}' for a copy; ${lane.topic}/${lane.partition} waits`
         emitter.emit('problem', { where, error: errorText(error) })
       }

@@ -67,5 +67,25 @@ export function publishPromises(given: Given): void {
       await scene.untilDone()
       expect((await given.stage().records(out)).map(({ value }) => String(value))).toEqual(['invoice'])
     })
+
+    it('P1: what a handler sends waits while the cluster cannot be asked for its topic: the record is not failed for it', async () => {
+      const scene = await given.scene({ schedule: [] })
+      const out = given.stage().unique('invoices')
+      await given.stage().createTopics({ [out]: 1 })
+      const member = await scene.join(({ ctx }) => ctx.send({ topic: out, value: 'invoice' }))
+      let asked = 0
+      member.faults.bend('admin.fetchTopicMetadata', async () => {
+        asked++
+        throw new Error('Connection error: read ECONNRESET')
+      })
+      await scene.produce(['order'])
+      await given.stage().until(() => asked >= 2, 'the topic is looked up again')
+      expect((await scene.committed()).get(0)).toBe(0n)
+      member.faults.bend('admin.fetchTopicMetadata', undefined)
+      await scene.untilDone()
+      expect(await scene.dead()).toEqual([])
+      expect(scene.calls).toHaveLength(1)
+      expect((await given.stage().records(out)).map(({ value }) => String(value))).toEqual(['invoice'])
+    })
   })
 }

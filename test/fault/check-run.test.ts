@@ -115,6 +115,15 @@ describe('the checker finds, of a whole run', () => {
     expect(found([...twice, moved('B', 1000, { gained: ['t/1'] })]).unexplained).toBe(1)
   })
 
+  it('a second call in one process long after its end, explained where another had the lane in between', () => {
+    const twice = [call({ at: 900, ends: 910 }), call({ at: 9000, ends: 9001 })]
+    const own = moved('A', 8000, { lost: ['t/0'], gained: ['t/0'] })
+    expect(found([...twice, own]).unexplained).toBe(1)
+    expect(found([...twice, own, moved('B', 1500, { gained: ['t/0'] })]).unexplained).toBe(0)
+    expect(found([...twice, own, moved('B', 1500, { gained: ['t/1'] })]).unexplained).toBe(1)
+    expect(found([...twice, moved('B', 1500, { gained: ['t/0'] })]).unexplained).toBe(1)
+  })
+
   it('the call of an owner that did not know, which is explained while it had the lane before the other', () => {
     const calls = [call({ worker: 'B', at: 1100, ends: 1110 }), call({ worker: 'A', at: 2000, ends: 2010 })]
     const b = moved('B', 1000, { gained: ['t/0'] })

@@ -27,6 +27,11 @@ export interface Crew {
    * it, and where these make up a size below nought throws from the socket's listener, where nobody can catch it.
    */
   readonly kafkajsDeaths: number
+  /**
+   * Processes that stood although their consumer had stopped: kafkajs forgets a broker whose connection was closed without
+   * closing its other connections (`removeBroker`), and nobody can reach these any more. They are killed.
+   */
+  readonly lingering: number
   /** Starts that failed: for the log. */
   readonly failedStarts: number
   /** SIGKILL; the slot is filled again. */
@@ -64,6 +69,7 @@ export function createCrew(fleet: Fleet, log: (text: string) => void): Crew {
   const timers = new Set<NodeJS.Timeout>()
   let failedStarts = 0
   let kafkajsDeaths = 0
+  let lingering = 0
   let ended = false
   let joined = 0
 
@@ -108,7 +114,9 @@ export function createCrew(fleet: Fleet, log: (text: string) => void): Crew {
     await worker.stop().then(
       (ms) => log(`${worker.name} stopped in ${ms} ms`),
       async (error: Error) => {
-        unexpected.push(error.message)
+        if (fleet.hasStopped(worker.name)) lingering++
+        else unexpected.push(error.message)
+        log(error.message)
         await worker.kill()
       },
     )
@@ -136,6 +144,9 @@ export function createCrew(fleet: Fleet, log: (text: string) => void): Crew {
     unexpected,
     get kafkajsDeaths() {
       return kafkajsDeaths
+    },
+    get lingering() {
+      return lingering
     },
     get failedStarts() {
       return failedStarts

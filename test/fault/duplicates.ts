@@ -99,11 +99,15 @@ class Lanes {
     const lane = laneOf(begin.source)
     const own = this.#happenings.get(tierOf(begin.source)) ?? []
     const inTime = ({ at }: Happening): boolean => at >= begin.at && mayBeUncommitted(this.evidence, settled, at)
-    // The process that had it lost it; the same process may have it again only then.
+    const gainedElsewhere = own.some(
+      (one) => one.pid !== begin.pid && one.gained?.includes(lane) && one.at <= again.at && inTime(one),
+    )
+    // The process that had it lost it; the same process may have it again only then. A member that was thrown out while it could
+    // not be heard learns of that later: what counts is when another began the lane anew.
     const lost = own.some(
       (one) =>
         one.pid === begin.pid &&
-        inTime(one) &&
+        (inTime(one) || (gainedElsewhere && one.at >= begin.at)) &&
         one.at <= again.at + (again.pid === begin.pid ? 0 : SLACK) &&
         (one.what === 'crashed' || (one.lost?.includes(lane) ?? (one.removed ?? 0) > 0)),
     )

@@ -33,6 +33,8 @@ export interface Fleet {
   start(name: string): Promise<Worker>
   /** What all workers, living and dead, have written so far. */
   lines(): Line[]
+  /** Whether a worker wrote down that its consumer has stopped. */
+  hasStopped(name: string): boolean
   /** Times at which workers died without a stop, by name. */
   readonly kills: ReadonlyMap<string, number>
   /** Kills what is left, and removes the ledgers unless they lie in a folder of the caller's. */
@@ -106,6 +108,7 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, int
   return {
     start,
     lines: () => [...ledgers.values()].flatMap(readLedger),
+    hasStopped: (name) => readLedger(ledgers.get(name) ?? '').some(({ what }) => what === 'stopped'),
     kills,
     async end() {
       const dying = [...alive]

@@ -34,7 +34,7 @@ export interface Outcome {
   readonly findings: Findings
   readonly faults: Readonly<Record<string, number>>
   readonly problems: readonly string[]
-  readonly counts: { readonly kafkajsDeaths: number; readonly failedStarts: number; readonly acknowledged: number }
+  readonly counts: Readonly<Record<'kafkajsDeaths' | 'lingering' | 'failedStarts' | 'acknowledged', number>>
   /** Where the evidence lies; it is removed where there is no problem. */
   readonly folder: string
   readonly story: string
@@ -160,8 +160,8 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
         delivery,
       })
       problems.push(...findings.problems)
-      const { kafkajsDeaths, failedStarts } = crew
-      const counts = { kafkajsDeaths, failedStarts, acknowledged: production.acknowledged.size }
+      const { kafkajsDeaths, lingering, failedStarts } = crew
+      const counts = { kafkajsDeaths, lingering, failedStarts, acknowledged: production.acknowledged.size }
       writeFileSync(join(folder, 'windows.json'), JSON.stringify(windows))
       writeFileSync(join(folder, 'problems.txt'), `${problems.join('\n')}\n`)
       const place = /\S+\/\d+@\d+/.exec(findings.problems[0] ?? '')?.[0]

@@ -8,6 +8,12 @@ const TOPIC_RESOURCE = 2
 /** "The broker's default", for a replication factor (KIP-464). */
 const BROKER_DEFAULT = -1
 
+/** What is no name of a topic names none. */
+const NO_SUCH_TOPIC: ReadonlySet<string | undefined> = new Set([
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'INVALID_TOPIC_EXCEPTION',
+])
+
 const NO_ANSWER = 'the broker has not answered a request of the admin client; a new connection is made'
 
 /**
@@ -77,7 +83,7 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
       for (const topic of topics) warm.add(topic)
       return new Map(found.map(({ name, partitions }) => [name, partitions.length]))
     } catch (error) {
-      if (errorType(error) !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error
+      if (!NO_SUCH_TOPIC.has(errorType(error))) throw error
       if (topics.length === 1) return new Map()
       // kafkajs fails the whole request for one missing topic, so find out which.
       const each = await Promise.all(topics.map((topic) => partitions([topic])))
