@@ -1,6 +1,6 @@
 /** Worker processes: started, asked to stop, killed; none is left behind by `end()`. */
 import { fork, type ChildProcess } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -107,7 +107,8 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, int
 
   return {
     start,
-    lines: () => [...ledgers.values()].flatMap(readLedger),
+    // A start that failed early has left none.
+    lines: () => [...ledgers.values()].filter((path) => existsSync(path)).flatMap(readLedger),
     hasStopped: (name) => readLedger(ledgers.get(name) ?? '').some(({ what }) => what === 'stopped'),
     kills,
     async end() {
