@@ -16,6 +16,8 @@ export type ErrorCode =
   | 'RETRYLINE_STATE'
   /** The broker could not be reached, or refused, while starting. */
   | 'RETRYLINE_CONNECT'
+  /** The cluster does not allow the client what it needs; the error says what, on which resource, and to whom. */
+  | 'RETRYLINE_FORBIDDEN'
   /** A publish was rejected, timed out or was not acknowledged for every topic-partition. */
   | 'RETRYLINE_PUBLISH'
   /** The value could not be decoded, or does not fit its schema. */
@@ -81,6 +83,37 @@ export class OutageError extends RetrylineError {
     super('RETRYLINE_OUTAGE', `${dependency} is down`, options)
     this.name = 'OutageError'
     this.dependency = dependency
+  }
+}
+
+export interface Forbidden {
+  /** As Kafka's tools name it: `Read`, `Write`, `Describe`, `DescribeConfigs`, `Create`. */
+  readonly operation: string
+  readonly resourceType: 'topic' | 'group' | 'transactional-id'
+  /** One of these was refused; which one, the broker did not say where there are several. */
+  readonly resources: readonly string[]
+  /** `User:billing`; undefined where the client does not tell its user name. */
+  readonly principal: string | undefined
+  /** The `kafka-acls.sh` command line that allows it. */
+  readonly command: string
+}
+
+/** What `RETRYLINE_FORBIDDEN` is: an authorizer of the cluster has refused a request. */
+export class ForbiddenError extends RetrylineError implements Forbidden {
+  readonly operation: string
+  readonly resourceType: Forbidden['resourceType']
+  readonly resources: readonly string[]
+  readonly principal: string | undefined
+  readonly command: string
+
+  constructor(message: string, what: Forbidden, options?: { cause?: unknown }) {
+    super('RETRYLINE_FORBIDDEN', message, options)
+    this.name = 'ForbiddenError'
+    this.operation = what.operation
+    this.resourceType = what.resourceType
+    this.resources = what.resources
+    this.principal = what.principal
+    this.command = what.command
   }
 }
 

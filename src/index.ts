@@ -21,8 +21,16 @@ export function createResilientConsumer<
   return createConsumer(options, (kafka, logger) => kafkajsDriver(kafka as KafkaJsLike, logger))
 }
 
-export { NonRetryableError, OutageError, RetryableError, RetrylineError, isRetrylineError, outage } from './errors'
-export type { ErrorCode } from './errors'
+export {
+  ForbiddenError,
+  NonRetryableError,
+  OutageError,
+  RetryableError,
+  RetrylineError,
+  isRetrylineError,
+  outage,
+} from './errors'
+export type { ErrorCode, Forbidden } from './errors'
 export type {
   EachMessage,
   Handler,

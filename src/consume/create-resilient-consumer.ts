@@ -151,6 +151,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
         groupHealth(group, clock, (lane) => pauses.isPaused(mainOf.origin(lane.topic)?.main ?? lane.topic)),
       )
     const problems = problemsOf(groups)
+    for (const [topic, error] of outbox.failing) problems.push(`copies to ${topic} cannot be published: ${error}`)
     if (limit?.halted) problems.push('too many dead letters (deadLetterLimit): nothing is handled until resume()')
     const down = outages.list()
     const state = lifecycle.state()

@@ -46,6 +46,7 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
       topology,
       mode: settings.topicSetup,
       clock,
+      explainConnect: (error) => driver.explainConnect?.(error),
       warn: (problem) => settings.logger.warn(problem),
     })
     for (const [topic, count] of verified) counts.set(topic, count)
@@ -63,8 +64,9 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
       if (isRetrylineError(error)) throw error
       throw new RetrylineError(
         'RETRYLINE_CONNECT',
-        `${driver.client} could not connect (${errorText(error)}); check the brokers, ssl and sasl of the Kafka client ` +
-          'that was given as kafka',
+        `${driver.client} could not connect (${errorText(error)}); ` +
+          (driver.explainConnect?.(error) ??
+            'check the brokers, ssl and sasl of the Kafka client that was given as kafka'),
         { cause: error },
       )
     }

@@ -136,7 +136,8 @@ export function withoutPartitions(role: TopicRole): string {
   return line(role, 'has no partition; look at the cluster')
 }
 
-function line(role: TopicRole, problem: string): string {
+/** Begins with the topic and what it is for. */
+export function line(role: TopicRole, problem: string): string {
   const purpose =
     role.role === 'main'
       ? 'main topic'

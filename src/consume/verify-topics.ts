@@ -3,12 +3,13 @@
  * loses no record. All that is wrong is told at once, each with the command that mends it.
  */
 import { OWN_HEADER_BUDGET } from '../envelope'
-import { RetrylineError } from '../errors'
+import { RetrylineError, isRetrylineError, type ForbiddenError } from '../errors'
 import { errorText } from '../observe'
-import type { Clock, TopicAdmin, TopicSettings } from '../ports'
-import type { TopicRole, Topology } from '../topology'
+import { allowCommand, type Clock, type TopicAdmin, type TopicSettings } from '../ports'
+import { operationsOn, type TopicRole, type Topology } from '../topology'
 import {
   judgeSettings,
+  line,
   missingTopic,
   partitionWarning,
   tightTopics,
@@ -25,6 +26,8 @@ export interface VerifyOptions {
   readonly clock: Clock
   /** Told of what does not fail the start. */
   readonly warn: (problem: string) => void
+  /** What an error of a connection means, and the mend. */
+  readonly explainConnect?: (error: unknown) => string | undefined
   /** The most bytes that our headers add to a record. */
   readonly headerBudgetBytes?: number
 }
@@ -100,13 +103,15 @@ interface Counts {
   readonly hidden: ReadonlySet<string>
 }
 
-async function countPartitions({ admin, mode, warn }: VerifyOptions, roles: readonly TopicRole[]): Promise<Counts> {
+async function countPartitions(options: VerifyOptions, roles: readonly TopicRole[]): Promise<Counts> {
+  const { admin, mode, warn } = options
   const names = roles.map(({ topic }) => topic)
   try {
     return { counts: new Map(await admin.partitions(names)), hidden: new Set() }
   } catch (error) {
-    if (!isForbidden(error)) throw unreachable(error)
-    if (mode !== 'warn') throw refused([`the topics may not be looked at: ${forbiddenMend('Describe', error)}`], mode)
+    if (!isForbidden(error)) throw unreachable(error, options)
+    if (mode !== 'warn')
+      throw refused(forbiddenLines('the topics may not be looked at', 'Describe', error, options), mode, error)
   }
   // One topic that is hidden makes the whole question fail, so ask for each by itself.
   const counts = new Map<string, number>()
@@ -115,25 +120,26 @@ async function countPartitions({ admin, mode, warn }: VerifyOptions, roles: read
     try {
       for (const [topic, count] of await admin.partitions([name])) counts.set(topic, count)
     } catch (error) {
-      if (!isForbidden(error)) throw unreachable(error)
+      if (!isForbidden(error)) throw unreachable(error, options)
       hidden.add(name)
-      warn(`${name}: ${forbiddenMend('Describe', error)}`)
+      forbiddenLines(name, 'Describe', error, options).forEach(warn)
     }
   }
   return { counts, hidden }
 }
 
 async function readSettings(
-  { admin, mode }: VerifyOptions,
+  options: VerifyOptions,
   names: readonly string[],
 ): Promise<{ settings: ReadonlyMap<string, TopicSettings>; problems: string[] }> {
+  const { admin, mode } = options
   if (names.length === 0) return { settings: new Map(), problems: [] }
   try {
     return { settings: await admin.settings(names), problems: [] }
   } catch (error) {
-    if (!isForbidden(error) && mode !== 'warn') throw unreachable(error)
-    const problem = `the settings of the topics cannot be checked: ${forbiddenMend('DescribeConfigs', error)}`
-    return { settings: new Map(), problems: [problem] }
+    if (!isForbidden(error) && mode !== 'warn') throw unreachable(error, options)
+    const problems = forbiddenLines('the settings of the topics cannot be checked', 'DescribeConfigs', error, options)
+    return { settings: new Map(), problems }
   }
 }
 
@@ -161,25 +167,42 @@ async function createTopics(
 }
 
 function isForbidden(error: unknown): boolean {
+  if (isRetrylineError(error, 'RETRYLINE_FORBIDDEN')) return true
   const type = (error as { type?: unknown } | null | undefined)?.type
   return /authoriz/i.test(`${typeof type === 'string' ? type : ''} ${errorText(error)}`)
 }
 
-function forbiddenMend(operation: string, error: unknown): string {
-  return `${errorText(error)}; allow ${operation} on them to this user, or set topicSetup: 'warn'`
+/** One line for each topic that was refused, with the command that allows all that this consumer needs of it. */
+function forbiddenLines(what: string, operation: string, error: unknown, options: VerifyOptions): string[] {
+  const instead = "or set topicSetup: 'warn'"
+  if (!isRetrylineError(error, 'RETRYLINE_FORBIDDEN')) {
+    return [`${what}: ${errorText(error)}; allow ${operation} on them to this user, ${instead}`]
+  }
+  const { principal, resources } = error as ForbiddenError
+  const checked = options.mode !== 'warn'
+  return options.topology
+    .allTopics()
+    .filter(({ topic }) => resources.includes(topic))
+    .map((role) => {
+      const command = allowCommand(principal, operationsOn(role.role, checked), 'topic', [role.topic])
+      const who = principal ?? "the client's principal"
+      const mend = operation === 'DescribeConfigs' && checked ? `, ${instead}` : ''
+      return line(role, `${who} may not ${operation} it; allow what this consumer needs of it: ${command}${mend}`)
+    })
 }
 
-function unreachable(error: unknown): RetrylineError {
-  const mend = 'check that the brokers of the Kafka client answer, and its ssl and sasl'
+function unreachable(error: unknown, { explainConnect }: VerifyOptions): RetrylineError {
+  const mend = explainConnect?.(error) ?? 'check that the brokers of the Kafka client answer, and its ssl and sasl'
   const message = `The cluster could not be asked about the topics (${errorText(error)}); ${mend}`
   return new RetrylineError('RETRYLINE_CONNECT', message, { cause: error })
 }
 
-function refused(problems: readonly string[], mode: string): RetrylineError {
+function refused(problems: readonly string[], mode: string, cause?: unknown): RetrylineError {
   const lines = problems.map((problem) => `\n- ${problem}`).join('')
   const head = `The topics are not as they must be (${problems.length} to mend):`
   return new RetrylineError('RETRYLINE_TOPICS', `${head}${lines}${hintsFor(problems, mode)}`, {
     problems: Object.freeze([...problems]),
+    ...(cause !== undefined && { cause }),
   })
 }
 

@@ -31,6 +31,8 @@ export interface Outbox {
   wait(ms: number): Promise<boolean>
   /** Copies that are not through. */
   readonly pending: number
+  /** Topics whose last publish has failed, and why. */
+  readonly failing: ReadonlyMap<string, string>
   close(): void
 }
 
@@ -69,6 +71,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const { publisher, clock, random, emitter } = options
   const shelves = new Map<string, { queue: Copy[]; busy: boolean }>()
   const waits = new Set<{ timer: Timer; end: () => void }>()
+  /** Topics whose last publish has failed, and why. */
+  const failing = new Map<string, string>()
   let pending = 0
   let failuresInRow = 0
   let closed = false
@@ -135,16 +139,19 @@ export function createOutbox(options: OutboxOptions): Outbox {
           durationMs: clock.monotonic() - startedAt,
         })
       }
+      if (through.length > 0) failing.delete(through[0]!.record.topic)
       for (const copy of through) finish(copy, 'acknowledged')
       if (missing.length > 0) throw notAcknowledged(missing)
       failuresInRow = 0
       return []
     } catch (error) {
       if (options.isTooLarge(error)) return splitOrRefuse(copies, triesBefore)
+      const told = errorText(error)
+      failing.set(copies[0]!.record.topic, told)
       emitter.emit('publishFailed', {
         records: missing.length,
         topics: topicsOf(missing),
-        error: errorText(error),
+        error: told,
         tries: triesBefore + 1,
         retryInMs: closed ? 0 : Math.round(backoff(triesBefore + 1, 0.5)),
       })
@@ -161,6 +168,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
         only!.compressed = true
         return attempt(copies, tries)
       }
+      failing.delete(only!.record.topic)
       finish(only!, 'too-large')
       return []
     }
@@ -239,6 +247,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return {
     send,
     wait,
+    failing,
     get pending() {
       return pending
     },

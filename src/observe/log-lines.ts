@@ -42,7 +42,7 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
       `publishing ${e.records} records to ${e.topics.join(', ')} failed, try ${e.tries}, again in ${e.retryInMs} ms: ${e.error}`,
   },
   commitFailed: {
-    level: (e) => (OVERTAKEN.test(e.error) ? 'info' : 'warn'),
+    level: (e) => (OVERTAKEN.test(e.error) && !e.error.startsWith('ForbiddenError') ? 'info' : 'warn'),
     text: (e) => `commit of ${e.partitions} partitions (${e.tier}) was refused, offsets are chosen anew: ${e.error}`,
   },
   metadata: {

@@ -166,6 +166,8 @@ export interface Driver {
   consumer(options: GroupConsumerOptions, listener: GroupListener): GroupConsumer
   publisher(): Publisher
   admin(): TopicAdmin
+  /** What an error of a connection means and what mends it; undefined where the settings of the client have no part in it. */
+  explainConnect?(error: unknown): string | undefined
   /** Whether the error says that the record is too large for its topic. */
   isTooLarge(error: unknown): boolean
 }

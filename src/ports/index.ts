@@ -23,3 +23,5 @@ export type {
   TopicPartition,
   TopicSettings,
 } from './driver'
+export { allowCommand } from './acl'
+export type { AclOperation, AclResource } from './acl'

@@ -203,6 +203,23 @@ export class Cluster implements FakeCluster {
     })
   }
 
+  private async askNode(id: number, groupId: string): Promise<number> {
+    const about = { kind: 'coordinator', api: 'FindCoordinator', label: `coordinator of ${groupId}` } as const
+    return this.sendOver(id, { ...about, group: groupId }, () => {
+      const node = this.broker.coordinatorOf(groupId)
+      if (!this.broker.nodes.isUp(node)) throw protocolError('GROUP_COORDINATOR_NOT_AVAILABLE')
+      return node
+    })
+  }
+
+  /** The one node whose requests an assigner may send by itself, and the one request: who coordinates a group. */
+  async findControllerBroker(): Promise<{ findGroupCoordinator(about: { groupId: string }): Promise<number> }> {
+    const node = this.pool.controller
+    if (node === undefined) throw new KafkaJSMetadataNotLoaded('Topic metadata not loaded')
+    await this.reach(node)
+    return { findGroupCoordinator: ({ groupId }) => this.askNode(node, groupId) }
+  }
+
   /** Asks one node after the other; what they say against it is not heard. */
   private async askForCoordinator(groupId: string): Promise<number> {
     const ids = this.pool.ids()
@@ -211,15 +228,7 @@ export class Cluster implements FakeCluster {
       await this.reach(id)
       const found = await this.retrier(async (bail) => {
         try {
-          return await this.sendOver(
-            id,
-            { kind: 'coordinator', api: 'FindCoordinator', label: `coordinator of ${groupId}`, group: groupId },
-            () => {
-              const node = this.broker.coordinatorOf(groupId)
-              if (!this.broker.nodes.isUp(node)) throw protocolError('GROUP_COORDINATOR_NOT_AVAILABLE')
-              return node
-            },
-          )
+          return await this.askNode(id, groupId)
         } catch (e) {
           if (typeOf(e) === 'GROUP_COORDINATOR_NOT_AVAILABLE') throw e
           return bail(e)

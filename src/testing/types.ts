@@ -34,6 +34,8 @@ export interface FakeCluster {
   findLeaderForPartitions(topic: string, partitions: number[]): { [leader: string]: number[] }
   getNodeIds(): number[]
   isConnected(): boolean
+  /** Its `findGroupCoordinator` gives the number of the node only, or the broker's refusal. */
+  findControllerBroker(): Promise<{ findGroupCoordinator(about: { groupId: string }): Promise<number> }>
 }
 
 export interface Assigner {

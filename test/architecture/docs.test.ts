@@ -9,7 +9,8 @@ import type { Health, StopReport } from '../../src/consume'
 import { missingTopic } from '../../src/consume/topic-problems'
 import { FAILURE_REASONS, HEADER, LIMIT, OWN_HEADER_BUDGET, type Field } from '../../src/envelope'
 import { EVENT_TYPES, LOG_LINES, type EventType } from '../../src/observe'
-import { buildTopology, parseDuration } from '../../src/topology'
+import { allowCommand } from '../../src/ports'
+import { accessOf, buildTopology, parseDuration } from '../../src/topology'
 import { members, pages, read, root, rows, sections, ticked } from './docs-source'
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort()
@@ -195,6 +196,40 @@ describe('docs/operations.md', () => {
       .filter(({ role }) => role !== 'main')
       .map((role) => missingTopic(role, around).replace(/^.*make it: /, ''))
     expect(/```sh\n([\s\S]*?)\n```/.exec(page)?.[1]).toBe(commands.join('\n'))
+  })
+
+  it('has every permission that a consumer needs, and no other, and the commands for them', () => {
+    const input = { topics: ['orders'], groupId: 'billing', delays: [60_000, 600_000, 3_600_000] }
+    const list = accessOf(buildTopology({ ...input, formerGroupIds: ['old'] }))
+    const when = { verify: "unless `topicSetup: 'warn'`", create: "`topicSetup: 'create'`" }
+    const lines = list.map(({ operation, resourceType, name, pattern, why, when: only }) => [
+      `\`${operation}\``,
+      resourceType,
+      `\`${name}\``,
+      pattern,
+      only === undefined ? 'always' : only === 'formerGroupIds' ? "`formerGroupIds: ['old']`" : when[only],
+      why,
+    ])
+    const table = [
+      ['operation', 'resource type', 'resource', 'pattern', 'needed', 'why'],
+      Array(6).fill('---'),
+      ...lines,
+    ]
+    const text = table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+    const found = /<!-- begin: permissions of a consumer -->\n\n([\s\S]*?)\n\n<!-- end/.exec(page)?.[1]
+    expect(found).toBe(text)
+    // One command for each resource: those that are always needed, and those for the look at the settings.
+    const usual = list.filter(({ when: only }) => only === undefined || only === 'verify')
+    const commands = [...new Set(usual.map(({ name }) => name))].map((name) => {
+      const own = usual.filter((access) => access.name === name)
+      const { resourceType, pattern } = own[0]!
+      const operations = own.map(({ operation }) => operation)
+      const command = allowCommand('User:billing', operations, resourceType, [name])
+      return pattern === 'prefixed' ? `${command} --resource-pattern-type prefixed` : command
+    })
+    expect(sections('docs/operations.md', '###').get('Permissions')).toContain(
+      `\`\`\`sh\n${commands.join('\n')}\n\`\`\``,
+    )
   })
 
   /** The block of JSON that is announced as an example of this type. */

@@ -18,6 +18,8 @@ export interface NodeSpec {
   clusterId: string
   jvm: readonly string[]
   guard: Guard
+  /** More arguments of `kafka-storage format`: users that must be there before the first start. */
+  format?: readonly string[]
 }
 
 /** One broker process: it can be stopped, killed and started again on the same ports and data. */
@@ -69,7 +71,8 @@ export function brokerNode(spec: NodeSpec): BrokerNode {
       await mkdir(join(spec.folder, `data${spec.id}`), { recursive: true })
       await writeFile(file, spec.properties)
       const tool = ['-Xshare:auto', '-XX:TieredStopAtLevel=1', QUIET, '-cp', spec.classpath, 'kafka.tools.StorageTool']
-      await run('java', [...tool, 'format', '-t', spec.clusterId, '-c', file], { timeout: 60_000 })
+      const more = spec.format ?? []
+      await run('java', [...tool, 'format', '-t', spec.clusterId, '-c', file, ...more], { timeout: 60_000 })
     },
     start() {
       if (child) throw new Error(`node ${spec.id} runs already`)

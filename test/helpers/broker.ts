@@ -48,7 +48,7 @@ export interface Broker {
   logs(node?: number): string
 }
 
-const FAST_START = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
+export const FAST_START = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
 
 export async function startBroker(options: BrokerOptions = {}): Promise<Broker> {
   const count = options.nodes ?? 1
@@ -136,7 +136,7 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Broker> 
 }
 
 /** Kafka's form of a UUID; one that begins with a dash would be read as an option. */
-function clusterId(): string {
+export function clusterId(): string {
   const id = randomBytes(16).toString('base64url')
   return id.startsWith('-') ? clusterId() : id
 }

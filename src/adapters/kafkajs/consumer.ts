@@ -15,7 +15,7 @@
  * good, or spend the error budget of its whole life); a commit sent twice by kafkajs's retrier under another
  * generation once the payload's one-try commit is there; a live consumer after stop() that nobody holds.
  */
-import { RetrylineError } from '../../errors'
+import { RetrylineError, isRetrylineError } from '../../errors'
 import type {
   CommitEntry,
   DriverTools,
@@ -26,8 +26,9 @@ import type {
   TopicPartition,
 } from '../../ports'
 import { createAssigners, type LookUp } from './assigner'
+import { coordinatorDenied, createDenials, type Asked, type Denials } from './denied'
 import { asCrash, asUnreadable, errorType } from './errors'
-import type { ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
+import type { ClusterLike, ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
 import { readingAround, type Found } from './read-around'
 import { createUnreadable } from './unreadable'
 
@@ -50,6 +51,7 @@ export function createKafkajsConsumer(
   listener: GroupListener,
   lookUp: LookUp,
   { clock }: DriverTools,
+  denials: Denials = createDenials(kafka),
 ): GroupConsumer {
   let owned: ReadonlyMap<string, readonly number[]> = new Map()
   let state: 'idle' | 'starting' | 'running' | 'crashed' | 'stopped' = 'idle'
@@ -73,6 +75,10 @@ export function createKafkajsConsumer(
   let rejoining = false
   let rejoinTimer: Timer | undefined
   const joined = signal<void>()
+  /** Of the present client. */
+  let cluster: ClusterLike | undefined
+  /** No node has told the coordinator of the group: before the next join one is asked why, once. */
+  let coordinator: 'known' | 'not told' | 'asked why' = 'known'
 
   /** Clients that were given up, on their way out. */
   const retired = new Set<Promise<void>>()
@@ -99,7 +105,10 @@ export function createKafkajsConsumer(
     return {
       groupId: options.groupId,
       partitionAssigners: readingAround(
-        createAssigners(() => owned, lookUp),
+        createAssigners(() => owned, lookUp).map((make) => (config) => {
+          cluster = config.cluster
+          return make(config)
+        }),
         found,
       ),
       sessionTimeout: options.sessionTimeoutMs,
@@ -118,6 +127,14 @@ export function createKafkajsConsumer(
         },
       },
     }
+  }
+
+  /** What this consumer asks the broker for, as far as it can be refused. */
+  function asked(): Asked[] {
+    return [
+      { operation: 'Read', resourceType: 'topic', names: owned.size > 0 ? [...owned.keys()] : options.topics },
+      { operation: 'Read', resourceType: 'group', names: [options.groupId] },
+    ]
   }
 
   /** Runs a part of ours for kafkajs, which must never see it throw. */
@@ -144,6 +161,7 @@ export function createKafkajsConsumer(
         if (state === 'stopped') return
         if (state === 'crashed') contain('restarted', () => listener.restarted())
         member = true
+        coordinator = 'known'
         settled()
         upWhereReady()
         joined.resolve()
@@ -192,11 +210,12 @@ export function createKafkajsConsumer(
         settled()
         unreadable.forget()
         // Where nothing has ever worked, an error that lasts ends the start.
-        const restarting = !leaving && (passing || state !== 'starting')
+        if (nameOf(error) === 'KafkaJSGroupCoordinatorNotFound' && coordinator === 'known') coordinator = 'not told'
+        const restarting = !leaving && (passing || state !== 'starting' || coordinator === 'not told')
         passing = false
         if (state === 'stopped') return
         if (state === 'running') state = 'crashed'
-        const told = asCrash(error, [...owned.keys()])
+        const told = denials.explainNow(asCrash(error, [...owned.keys()]), asked())
         if (restarting) restartLater()
         else joined.reject(told)
         listener.crashed(told, restarting)
@@ -267,7 +286,12 @@ export function createKafkajsConsumer(
       restartTimer = undefined
       running = run().catch((error: unknown) => {
         if (leaving) return
-        tell('restart', error)
+        if (isRetrylineError(error, 'RETRYLINE_FORBIDDEN')) {
+          // Where nothing has ever worked, it ends the start; else it may be allowed again one day.
+          if (state === 'starting') return joined.reject(error)
+          coordinator = 'known'
+          contain('restart', () => listener.crashed(error, true))
+        } else tell('restart', error)
         restartLater()
       })
     })
@@ -277,7 +301,9 @@ export function createKafkajsConsumer(
     const client = consumer
     ran = member = false
     await client.connect()
-    if (!leaving) await client.subscribe({ topics: [...options.topics], fromBeginning: true })
+    if (cluster !== undefined) await denials.see(cluster)
+    if (!leaving) await subscribe(client)
+    if (!leaving && coordinator === 'not told') await askWhy()
     // Before the join nothing is lost by going no further, and the stop need not wait for it.
     if (leaving) throw stoppedEarly()
     await client.run({
@@ -290,6 +316,20 @@ export function createKafkajsConsumer(
     if (client !== consumer) return
     ran = true
     upWhereReady()
+  }
+
+  async function subscribe(client: ConsumerLike): Promise<void> {
+    try {
+      await client.subscribe({ topics: [...options.topics], fromBeginning: true })
+    } catch (error) {
+      throw denials.explainNow(error, asked())
+    }
+  }
+
+  async function askWhy(): Promise<void> {
+    coordinator = 'asked why'
+    const denied = cluster && (await coordinatorDenied(cluster, options.groupId))
+    if (denied !== undefined) throw denials.explainNow(denied, asked())
   }
 
   function upWhereReady(): void {
@@ -359,11 +399,15 @@ export function createKafkajsConsumer(
         else await consumer.commitOffsets(entries.map(toCommit))
       } catch (error) {
         contain('a refused commit', () => forgotten(error))
-        throw error
+        throw denials.explainNow(error, asked())
       }
       if (commitEvents === before) throw new RetrylineError('RETRYLINE_STATE', 'kafkajs did not send the commit')
     },
   }
+}
+
+function nameOf(error: unknown): unknown {
+  return (error as { name?: unknown } | null | undefined)?.name
 }
 
 function stoppedEarly(): RetrylineError {

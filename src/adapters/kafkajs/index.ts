@@ -1,8 +1,11 @@
 import { clockOf, randomOf, systemClock, type Driver, type Logger } from '../../ports'
 import { createKafkajsAdmin } from './admin'
+import { explainConnect } from './connect-error'
 import { createKafkajsConsumer } from './consumer'
+import { createDenials } from './denied'
 import { errorType } from './errors'
 import type { KafkaJsLike } from './kafkajs-like'
+import { explainedAdmin } from './explained-admin'
 import { createKafkajsPublisher } from './publisher'
 
 export { STICKY_ASSIGNER } from './assigner'
@@ -13,6 +16,7 @@ const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 /** The driver for a kafkajs client (`^2.2.0`), or for anything of the same shape. */
 export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
   const clock = clockOf(kafka)
+  const denials = createDenials(kafka)
   const tools = { clock: clock ?? systemClock, logger }
   return {
     client: 'kafkajs',
@@ -21,7 +25,7 @@ export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
     consumer(options, listener) {
       // One look-up client for each consumer, used only while it leads a group whose members read different topics.
       const lookUp = async (topics: readonly string[]): Promise<ReadonlyMap<string, number>> => {
-        const admin = createKafkajsAdmin(kafka)
+        const admin = explainedAdmin(createKafkajsAdmin(kafka), denials)
         await admin.connect()
         try {
           return await admin.partitions(topics)
@@ -29,10 +33,11 @@ export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
           await admin.disconnect()
         }
       }
-      return createKafkajsConsumer(kafka, options, listener, lookUp, tools)
+      return createKafkajsConsumer(kafka, options, listener, lookUp, tools, denials)
     },
-    publisher: () => createKafkajsPublisher(kafka, tools),
-    admin: () => createKafkajsAdmin(kafka),
+    publisher: () => createKafkajsPublisher(kafka, tools, denials),
+    admin: () => explainedAdmin(createKafkajsAdmin(kafka), denials),
+    explainConnect,
     isTooLarge: (error) => TOO_LARGE.has(errorType(error) ?? ''),
   }
 }

@@ -1,6 +1,7 @@
 import { RetrylineError } from '../../errors'
 import type { Acknowledgement, DriverTools, Publisher } from '../../ports'
 import { toKafkaHeaders, type Outgoing } from '../../record'
+import { createDenials, type Denials } from './denied'
 import type { KafkaJsLike, ProducerLike } from './kafkajs-like'
 
 /** Few and short inner retries: the outer ones are ours, with a growing delay and a line in the log for each. */
@@ -14,7 +15,11 @@ const BROKER_TIMEOUT = 30_000
  * Waits for all in-sync replicas and is not idempotent: an idempotent kafkajs producer that has had a `send` rejected
  * acknowledges a later record at the offset of the lost one, and that record is nowhere (seen on a real broker).
  */
-export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverTools): Publisher {
+export function createKafkajsPublisher(
+  kafka: KafkaJsLike,
+  { logger }: DriverTools,
+  denials: Denials = createDenials(kafka),
+): Publisher {
   let producer: ProducerLike | undefined
   let connecting: Promise<ProducerLike> | undefined
   let closed = false
@@ -68,11 +73,11 @@ export function createKafkajsPublisher(kafka: KafkaJsLike, { logger }: DriverToo
     },
     async publish(records, compress = false) {
       const ready = await connected()
-      const answer = await ready.sendBatch({
-        acks: -1,
-        timeout: BROKER_TIMEOUT,
-        ...(compress && { compression: GZIP }),
-        topicMessages: byTopic(records),
+      const topicMessages = byTopic(records)
+      const request = { acks: -1, timeout: BROKER_TIMEOUT, ...(compress && { compression: GZIP }), topicMessages }
+      const answer = await ready.sendBatch(request).catch(async (error: unknown) => {
+        const names = topicMessages.map(({ topic }) => topic)
+        throw await denials.explain(error, [{ operation: 'Write', resourceType: 'topic', names }])
       })
       return answer.map(({ topicName, partition, errorCode }): Acknowledgement => ({
         topic: topicName,

@@ -48,6 +48,7 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
   const copies: Outgoing[] = []
   const results: SendResult[] = []
   const outbox: Outbox = {
+    failing: new Map(),
     send(copy) {
       copies.push(copy)
       return Promise.resolve(results.shift() ?? 'acknowledged')
