@@ -24,6 +24,8 @@ export type ErrorCode =
   | 'RETRYLINE_UNDECODABLE'
   /** The handler did not settle within `handlerTimeout`. */
   | 'RETRYLINE_HANDLER_TIMEOUT'
+  /** Of a dead letter only: processes died while the record was at work. */
+  | 'RETRYLINE_CRASH_LOOP'
   /** Thrown by a handler: try this record again later. */
   | 'RETRYLINE_RETRYABLE'
   /** Thrown by a handler: retrying cannot help. */

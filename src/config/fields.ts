@@ -102,6 +102,11 @@ export const FIELDS = {
       { error: "is not understood; give { share: 0.5, burst: 100, within: '1m' } and nothing else" },
     )
     .optional(),
+  crashLimit: z
+    .union([z.literal(false), z.int().min(2).max(100)], {
+      error: 'is not a limit; give a whole number from 2 to 100, or false',
+    })
+    .default(3),
   topicSetup: oneOf('verify', 'create', 'warn').default('verify'),
   sameGroupInProcess: oneOf('refuse', 'allow').default('refuse'),
   topicNames: anyThat<'by-topic' | 'by-topic-and-group' | CustomNaming>(

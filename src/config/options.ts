@@ -118,6 +118,11 @@ export interface ResilientConsumerOptions<
    */
   readonly deadLetterLimit?: { readonly share: number; readonly burst: number; readonly within?: Duration }
   /**
+   * After so many deaths of a process while a record was at work (out of memory, a native crash, `process.exit`) the record
+   * becomes a dead letter with the reason `crash-loop`, and its handler is not called again. 2 to 100, default 3; `false`: never.
+   */
+  readonly crashLimit?: number | false
+  /**
    * `'verify'` (default): `start()` fails if a topic is missing or set up badly, and says how to mend each.
    * `'create'`: missing retry and dead letter topics are made (never the main topic); for development.
    * `'warn'`: problems are logged; for clusters that do not let us look. A missing topic still fails the start.

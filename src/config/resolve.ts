@@ -114,6 +114,7 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
       maxProbeMs: Math.max(checked.outage.probe, checked.outage.maxProbe),
     }),
     deadLetterLimit: limit && Object.freeze({ share: limit.share, burst: limit.burst, withinMs: limit.within }),
+    crashLimit: checked.crashLimit,
     topicSetup: checked.topicSetup,
     sameGroupInProcess: checked.sameGroupInProcess,
     release: checked.release,

@@ -40,6 +40,8 @@ export interface Settings {
   }
   /** `share` is 0 to 1. Undefined where there is no limit. */
   readonly deadLetterLimit: { readonly share: number; readonly burst: number; readonly withinMs: number } | undefined
+  /** False: crash loops are not looked for. */
+  readonly crashLimit: number | false
   readonly topicSetup: 'verify' | 'create' | 'warn'
   readonly sameGroupInProcess: 'refuse' | 'allow'
   readonly release: string | undefined

@@ -79,6 +79,38 @@ export class CommitTracker<T extends Tracked> {
     return ranges
   }
 
+  /**
+   * Where the frontier would stand, and what would be settled beyond it, if these items were settled too: for a commit that
+   * is to be made together with what settles them.
+   */
+  asIf(settled: ReadonlySet<T>): { frontier: bigint; beyond: OffsetRange[]; unpassed: number } {
+    let { frontier } = this
+    let passed = 0
+    const beyond: OffsetRange[] = []
+    let first: T | undefined
+    let last: T | undefined
+    const close = (): void => {
+      if (first && last) beyond.push({ from: BigInt(first.offset), to: endOf(last) })
+      first = undefined
+    }
+    let inFront = true
+    for (const item of this.#items) {
+      const done = item.settled || settled.has(item)
+      if (inFront && done) {
+        passed++
+        frontier = endOf(item)
+        continue
+      }
+      inFront = false
+      if (done) {
+        first ??= item
+        last = item
+      } else close()
+    }
+    close()
+    return { frontier, beyond, unpassed: this.length - passed }
+  }
+
   /** The log up to `next` holds nothing more for a handler. Returns whether the frontier has moved. */
   pass(next: bigint): boolean {
     const { last } = this.#items

@@ -11,17 +11,17 @@
  */
 import { errorText, type Emitter } from '../observe'
 import type { Clock, CommitEntry, Timer } from '../ports'
-import { MAX_METADATA, packDone } from './done-beyond'
-import type { Commit, Lane } from './lane'
+import { MAX_METADATA } from './done-beyond'
+import type { Lane } from './lane'
+import { draftCommit, isSame, noteAcknowledged, noteRefused, noteSent, type CommitDraft } from './lane-commit'
 
 /** How soon an offset is committed that settles after a quiet time, ms: several that settle together go together. */
 const SOON_MS = 10
 const RETRY = { firstMs: 100, maxMs: 5_000 }
 /** From so many characters on a lane holds back; what settles until then, and what is at work, must still find room. */
 const CROWDED = (MAX_METADATA * 3) / 4
-
-/** A broker that refuses commits for hours must not cost memory; forgotten too early, a kept lane is begun anew. */
-const MAX_SENT = 100
+/** Lanes do not wait longer than this for an answer before they start what it does not cover yet, ms. */
+const LATE_MS = 1_000
 
 export interface CommitterOptions {
   readonly clock: Clock
@@ -33,11 +33,15 @@ export interface CommitterOptions {
   /** Whether the client can commit at present. */
   ready(): boolean
   commit(entries: readonly CommitEntry[]): Promise<void>
+  /** What the lane may start, or whether it is guarded at all, has changed. */
+  said(lane: Lane): void
 }
 
 export interface Committer {
   /** A frontier has moved. */
   poke(): void
+  /** A lane waits, or soon will, for what its next commit says: it goes at once, unless the last one has failed. */
+  hurry(): void
   /** Commits at once, synchronously as far as the request: for a rebalance, while the broker still takes it. */
   now(): void
   /** Commits until nothing is left to commit, it is refused `tries` times, or `expired()`. */
@@ -54,6 +58,8 @@ export function createCommitter(options: CommitterOptions): Committer {
   let closed = false
   /** Cleared for good where the broker's limit is below its default: a stuck record must not keep the whole group from committing. */
   let withMetadata = true
+  /** What waits for the end of the commit in flight does not wait for the interval. */
+  let hurried = false
 
   function poke(): void {
     if (timer !== undefined || inFlight !== undefined || closed) return
@@ -65,20 +71,36 @@ export function createCommitter(options: CommitterOptions): Committer {
     })
   }
 
+  function hurry(): void {
+    if (failures > 0 || closed) return poke()
+    hurried = true
+    if (inFlight !== undefined) return
+    timer?.cancel()
+    timer = clock.soon(() => {
+      timer = undefined
+      send()
+    })
+  }
+
   function send(): void {
     if (inFlight !== undefined || closed) return
+    hurried = false
     if (!options.ready()) {
       pokeIfDirty()
       return
     }
-    const chosen = choose(options.lanes(), withMetadata)
+    const { chosen, held } = choose(options.lanes(), withMetadata)
+    for (const lane of held) options.said(lane)
     if (chosen.length === 0) return
     const startedAt = (lastAt = clock.monotonic())
+    // Lanes that nobody guards do not wait.
+    const guarded = chosen.some(({ draft }) => draft.mark !== undefined)
+    const late = guarded ? clock.after(LATE_MS, () => lift(chosen)) : undefined
     // Nothing may stand between the choice and the call.
-    inFlight = options.commit(chosen.map(({ entry }) => entry)).then(
+    inFlight = options.commit(chosen.map(entryOf)).then(
       () => {
         failures = 0
-        for (const { lane, entry } of chosen) acknowledge(lane, entry)
+        for (const { lane, draft } of chosen) noteAcknowledged(lane, draft)
         if (emitter.active.committed) {
           emitter.emit('committed', { tier, partitions: chosen.length, durationMs: clock.monotonic() - startedAt })
         }
@@ -90,19 +112,31 @@ export function createCommitter(options: CommitterOptions): Committer {
         emitter.emit('commitFailed', { tier, partitions: chosen.length, error: errorText(error) })
         if (withMetadata && isMetadataTooLarge(error)) {
           withMetadata = false
+          for (const lane of options.lanes()) unguard(lane)
           emitter.emit('problem', { where: `commits (${tier})`, error: NO_METADATA })
         }
+        lift(chosen)
         return false
       },
     )
-    void inFlight.then(() => {
+    void inFlight.then((ok) => {
+      late?.cancel()
       inFlight = undefined
-      pokeIfDirty()
+      if (ok) for (const { lane } of chosen) options.said(lane)
+      if (hurried) hurry()
+      else pokeIfDirty()
     })
   }
 
+  function lift(chosen: readonly Chosen[]): void {
+    for (const { lane } of chosen) {
+      noteRefused(lane)
+      options.said(lane)
+    }
+  }
+
   function pokeIfDirty(): void {
-    for (const lane of options.lanes()) if (lane.dirty) return poke()
+    for (const lane of options.lanes()) if (lane.dirty && !lane.transacting) return poke()
   }
 
   function unschedule(): void {
@@ -134,9 +168,11 @@ export function createCommitter(options: CommitterOptions): Committer {
 
   return {
     poke,
+    hurry,
     now() {
       unschedule()
-      send()
+      if (inFlight !== undefined) hurried = true
+      else send()
     },
     flush,
     close() {
@@ -148,38 +184,49 @@ export function createCommitter(options: CommitterOptions): Committer {
 
 const NO_METADATA =
   'the broker takes less metadata than by its default: set its offset.metadata.max.bytes to 4096. Until a restart after that, ' +
-  'what is done behind a record that is stuck is done again after a crash'
+  'what is done behind a record that is stuck is done again after a crash, and crash loops are not found out'
 
 /** By the name that Kafka gives it. */
 function isMetadataTooLarge(error: unknown): boolean {
   return (error as { type?: unknown } | null | undefined)?.type === 'OFFSET_METADATA_TOO_LARGE'
 }
 
-function choose(lanes: Iterable<Lane>, withMetadata: boolean): { lane: Lane; entry: CommitEntry }[] {
-  const chosen: { lane: Lane; entry: CommitEntry }[] = []
+interface Chosen {
+  readonly lane: Lane
+  readonly draft: CommitDraft
+}
+
+function entryOf({ lane: { topic, partition }, draft: { offset, metadata } }: Chosen): CommitEntry {
+  return { topic, partition, offset, metadata }
+}
+
+/** `held`: lanes whose present commit is the one that the broker holds already. */
+function choose(lanes: Iterable<Lane>, withMetadata: boolean): { chosen: Chosen[]; held: Lane[] } {
+  const chosen: Chosen[] = []
+  const held: Lane[] = []
   for (const lane of lanes) {
-    if (lane.state !== 'open' || !lane.dirty) continue
+    if (lane.state !== 'open' || !lane.dirty || lane.transacting) continue
     lane.dirty = false
+    if (!withMetadata) unguard(lane)
     const { committed } = lane
-    const offset = lane.tracker.frontier
-    if (committed !== undefined && offset < committed.offset) continue
-    const metadata = withMetadata ? packDone(offset, lane.tracker.beyond()) : ''
-    lane.crowded = metadata.length > CROWDED
-    const commit = { offset, metadata }
-    if (committed !== undefined && isSame(commit, committed)) continue
-    lane.sent.push(commit)
-    if (lane.sent.length > MAX_SENT) lane.sent.shift()
-    chosen.push({ lane, entry: { topic: lane.topic, partition: lane.partition, ...commit } })
+    const whole = draftCommit(lane)
+    const draft = withMetadata ? whole : { ...whole, metadata: '' }
+    if (committed !== undefined && draft.offset < committed.offset) continue
+    lane.crowded = draft.metadata.length > CROWDED
+    if (committed !== undefined && lane.sent.length === 0 && isSame(draft, committed)) {
+      noteAcknowledged(lane, draft)
+      held.push(lane)
+      continue
+    }
+    noteSent(lane, draft)
+    chosen.push({ lane, draft })
   }
-  return chosen
+  return { chosen, held }
 }
 
-function acknowledge(lane: Lane, { offset, metadata }: CommitEntry): void {
-  if (lane.committed !== undefined && offset < lane.committed.offset) return
-  lane.committed = { offset, metadata }
-  lane.sent = []
-}
-
-export function isSame(a: Commit, b: Commit): boolean {
-  return a.offset === b.offset && a.metadata === b.metadata
+/** Marks find no room: the lane goes on as one that nobody guards. */
+function unguard(lane: Lane): void {
+  noteRefused(lane)
+  lane.marks = undefined
+  lane.caution = undefined
 }

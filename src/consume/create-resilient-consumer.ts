@@ -5,6 +5,7 @@ import { createOutbox } from '../deliver'
 import { createEmitter, errorText, type AnyListener, type EventType, type Listener } from '../observe'
 import { systemClock, systemRandom, type Driver, type Logger } from '../ports'
 import type { Topology } from '../topology'
+import { Alone } from './alone'
 import { DeadLetterLimit } from './dead-letter-limit'
 import { createDecoder } from './decode'
 import { Group } from './group'
@@ -82,6 +83,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
   // Unique in the process: a stop called from the handler of another consumer is none of this one's own.
   const frameName = `retryline-handler-${++instances}`
   const decoder = createDecoder({ decode: settings.decode, schema: settings.schema })
+  const alone = Alone.of(driver.process)
   const outages = new Outages(clock, emitter, settings.outage)
   const limit = settings.deadLetterLimit && new DeadLetterLimit(clock, emitter, settings.deadLetterLimit)
   const pauses = createPauses(emitter, settings.topics, () => lifecycle.groups().forEach((group) => group.pumpAll()))
@@ -99,6 +101,8 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
           admin,
           clock,
           emitter,
+          random,
+          alone,
           isHalted: () => limit?.halted === true,
           isPaused: pauses.isPaused,
           progress: () => lifecycle.progress(),

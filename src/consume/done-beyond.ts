@@ -1,14 +1,17 @@
 /**
  * Which offsets beyond a committed one are done, as text for the commit's metadata: what another member, or this one
- * after a crash, need not handle again.
+ * after a crash, need not handle again. Marks of deaths stand in front of it, see crash-marks.ts.
  *
- * `rl1:b<bits>` or `rl1:r<runs>`, whichever is shorter. Bits: the first stands for the offset behind the committed one,
+ * `rl1:<marks>b<bits>` or `rl1:<marks>r<runs>`, whichever is shorter; without anything done `rl1:<marks>`, and without
+ * marks either nothing at all. Bits: the first stands for the offset behind the committed one,
  * six to a character. Runs: how many are open, how many are done, and so on, each a number in base 32, least digit first,
  * with 32 added to every digit but its last. Characters are those of base64url, since every tool shows them as they are.
  *
  * Must never happen: an offset said to be done that is not (it would be skipped, so lost). Said to be open though done:
  * handled twice, which is allowed.
  */
+
+import { NO_MARKS, packMarks, unpackMarks, type CrashMarks } from './crash-marks'
 
 /** Offsets from `from` up to, and without, `to`. */
 export interface OffsetRange {
@@ -29,20 +32,25 @@ const MAX_BITS = ROOM * 6
 const MAX_REACH = 2 ** 40
 
 /** `ranges` are in order, apart, and beyond `base`. What does not fit is left out from the end, and counts as open. */
-export function packDone(base: bigint, ranges: readonly OffsetRange[]): string {
-  if (ranges.length === 0) return ''
-  const runs = asRuns(base, ranges)
-  const bits = asBits(base, ranges, runs.cut ? ROOM : runs.text.length - 1)
-  const body = bits === undefined ? `r${runs.text}` : `b${bits}`
-  return body.length === 1 ? '' : PREFIX + body
+export function packDone(base: bigint, ranges: readonly OffsetRange[], marks: CrashMarks = NO_MARKS): string {
+  const front = packMarks(base, marks)
+  const text = front + (ranges.length === 0 ? '' : bodyOf(base, ranges, ROOM - front.length))
+  return text === '' ? '' : PREFIX + text
 }
 
-function asRuns(base: bigint, ranges: readonly OffsetRange[]): { text: string; cut: boolean } {
+function bodyOf(base: bigint, ranges: readonly OffsetRange[], room: number): string {
+  const runs = asRuns(base, ranges, room)
+  const bits = asBits(base, ranges, runs.cut ? room : runs.text.length - 1)
+  const body = bits === undefined ? `r${runs.text}` : `b${bits}`
+  return body.length === 1 ? '' : body
+}
+
+function asRuns(base: bigint, ranges: readonly OffsetRange[], room: number): { text: string; cut: boolean } {
   let text = ''
   let at = base
   for (const { from, to } of ranges) {
     const run = asNumber(Number(from - at)) + asNumber(Number(to - from))
-    if (text.length + run.length > ROOM) return { text, cut: true }
+    if (text.length + run.length > room) return { text, cut: true }
     text += run
     at = to
   }
@@ -74,20 +82,40 @@ function asNumber(value: number): string {
   return text + ALPHABET[rest]
 }
 
+export interface Told {
+  readonly done: readonly OffsetRange[]
+  readonly marks: CrashMarks
+}
+
+const NOTHING: Told = { done: [], marks: NO_MARKS }
+
 /** Undefined where the text is not ours or makes no sense; then nothing beyond the offset counts as done. */
-export function unpackDone(base: bigint, metadata: string): readonly OffsetRange[] | undefined {
-  if (metadata === '') return []
+export function unpackCommit(base: bigint, metadata: string): Told | undefined {
+  if (metadata === '') return NOTHING
   if (metadata.length > MAX_METADATA || !metadata.startsWith(PREFIX)) return undefined
+  const front = unpackMarks(base, metadata.slice(PREFIX.length))
+  if (front === undefined) return undefined
+  const { marks, rest } = front
+  if (rest === '') return marks === NO_MARKS ? undefined : { done: [], marks }
+  const done = unpackBody(base, rest)
+  return done && { done, marks }
+}
+
+/** What is done, of `unpackCommit`. */
+export function unpackDone(base: bigint, metadata: string): readonly OffsetRange[] | undefined {
+  return unpackCommit(base, metadata)?.done
+}
+
+function unpackBody(base: bigint, body: string): OffsetRange[] | undefined {
   const values: number[] = []
-  for (const character of metadata.slice(PREFIX.length + 1)) {
+  for (const character of body.slice(1)) {
     const value = VALUES.get(character)
     if (value === undefined) return undefined
     values.push(value)
   }
   if (values.length === 0) return undefined
-  const kind = metadata[PREFIX.length]
-  if (kind === 'b') return fromBits(base, values)
-  return kind === 'r' ? fromRuns(base, values) : undefined
+  if (body.startsWith('b')) return fromBits(base, values)
+  return body.startsWith('r') ? fromRuns(base, values) : undefined
 }
 
 function fromBits(base: bigint, sextets: readonly number[]): OffsetRange[] {

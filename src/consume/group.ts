@@ -16,9 +16,20 @@
 import type { Settings } from '../config'
 import type { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
-import type { Assignment, Clock, Driver, FetchedBatch, GroupConsumer, TopicAdmin, TopicPartition } from '../ports'
+import type {
+  Assignment,
+  Clock,
+  Driver,
+  FetchedBatch,
+  GroupConsumer,
+  Random,
+  TopicAdmin,
+  TopicPartition,
+} from '../ports'
 import { tierGroupId, type Tier, type Topology } from '../topology'
+import type { Alone } from './alone'
 import { createCommitter, type Committer } from './committer'
+import { CrashGuard } from './crash-guard'
 import { serialQueue, takeBatch, type Intake } from './intake'
 import { type Entry, Lane, laneKey } from './lane'
 import { openLanes } from './opening'
@@ -52,6 +63,8 @@ export interface GroupOptions {
   readonly admin: TopicAdmin
   readonly clock: Clock
   readonly emitter: Emitter
+  readonly random: Random
+  readonly alone: Alone
   makeProcessor(callbacks: {
     released(lane: Lane, entry: Entry): void
     settled(lane: Lane, entry: Entry): void
@@ -80,6 +93,9 @@ export class Group {
   readonly #starter: Starter
   readonly #positions: Positions
   readonly #intake: Intake
+  /** Undefined where the user wants none. */
+  readonly #guard: CrashGuard | undefined
+  readonly #leaveAlone: () => void
   /** Ends of waits that a stop cuts short. */
   readonly #waits = new Set<() => void>()
   #epoch = 0
@@ -102,7 +118,6 @@ export class Group {
       emitter,
       clock,
       settled: (lane, entry) => this.#settled(lane, entry),
-      seq: 0,
     }
     this.#consumer = driver.consumer(
       {
@@ -121,6 +136,7 @@ export class Group {
         rebalancing: () => {
           // What starts now might be handled a second time by the new owner of its partition.
           this.#rebalancing = true
+          this.#endWork()
           this.#committer.now()
         },
         batch: (batch) => this.#batch(batch),
@@ -155,6 +171,7 @@ export class Group {
       lanes: () => this.lanes.values(),
       ready: () => this.#consumer.running,
       commit: (entries) => this.#consumer.commit(entries),
+      said: (lane) => this.#said(lane),
     })
     this.#positions = createPositions({
       admin: options.admin,
@@ -170,7 +187,11 @@ export class Group {
       concurrency: settings.concurrency,
       gated: tier !== undefined,
       mayStart: (lane) => this.#mayStart(lane),
-      start: (lane, entry) => this.processor.start(lane, entry),
+      hurry: (lane) => this.#hurry(lane),
+      start: (lane, entry) => {
+        if (lane.caution === undefined) this.processor.start(lane, entry)
+        else this.#guard?.start(lane, entry, lane.caution)
+      },
     })
     this.processor = options.makeProcessor({
       released: (lane, entry) => this.#released(lane, entry),
@@ -202,6 +223,28 @@ export class Group {
         if (this.#stopping) this.options.progress()
       },
       stopping: () => this.#stopping,
+    })
+    this.#guard = settings.crashLimit === false ? undefined : this.#makeGuard(settings.crashLimit)
+    this.#leaveAlone = options.alone.join({
+      atWork: () => this.#starter.running - (this.#guard?.waiting ?? 0),
+      goOn: () => this.pumpAll(),
+    })
+  }
+
+  #makeGuard(crashLimit: number): CrashGuard {
+    const { settings, clock, emitter, alone, random } = this.options
+    return new CrashGuard({
+      crashLimit,
+      concurrency: settings.concurrency,
+      clock,
+      emitter,
+      alone,
+      random,
+      mayRun: (lane) => this.#isFree(lane),
+      run: (lane, entry) => this.processor.start(lane, entry),
+      postpone: (lane, entry) => this.processor.postpone(lane, entry),
+      crashLoop: (lane, entry, deaths) => this.processor.crashLoop(lane, entry, deaths),
+      hurry: () => this.#committer.hurry(),
     })
   }
 
@@ -285,6 +328,7 @@ export class Group {
       this.#unfinished.of(where),
       tier === undefined && settings.ordering === 'partition' ? (made) => serialQueue(this.#intake, made) : undefined,
     )
+    this.#guard?.watch(lane)
     this.lanes.set(key, lane)
     if (this.#stopping) this.#consumer.pause(lane)
     else this.#consumer.resume(lane)
@@ -294,7 +338,9 @@ export class Group {
   #closeLane(key: string, lane: Lane): number {
     this.lanes.delete(key)
     this.#unfinished.keep(lane, this.processor.runner.watchdog.running)
-    return lane.close()
+    const dropped = lane.close()
+    this.#guard?.closed(lane)
+    return dropped
   }
 
   #open(): Promise<void> {
@@ -314,21 +360,26 @@ export class Group {
         wait: (ms) => this.#waitUnlessStopped(ms),
         ready: () => this.#consumer.running,
         commit: (entries) => this.#consumer.commit(entries),
-        open: (lane, position, committed, done) => {
+        open: (lane, position, committed, { done, marks }) => {
           lane.open(position, committed, done)
+          // A rebalance may have come while it was opening.
+          if (lane.marks) lane.marks.clean = false
+          this.#guard?.opened(lane, marks)
           this.#consumer.seek(lane, position)
           if (lane.dirty) this.#committer.poke()
         },
         goOn: (lane) => {
           lane.state = 'open'
           lane.wake()
+          lane.marks?.again(lane)
           if (lane.dirty) this.#committer.poke()
           this.#starter.pump(lane)
         },
-        reopen: (lane, committed, done) => {
+        reopen: (lane, committed, { done, marks }) => {
           this.#closeLane(laneKey(lane), lane)
           const fresh = this.#add(lane)
           fresh.open(committed.offset, committed, done)
+          this.#guard?.opened(fresh, marks)
           this.#consumer.seek(fresh, committed.offset)
         },
         remade: (lane, low) => this.#remade(lane, low),
@@ -413,13 +464,22 @@ export class Group {
 
   #mayProbe(lane: Lane): boolean {
     return (
+      this.#isFree(lane) &&
+      !this.options.alone.closed &&
+      (!lane.crowded || lane.running === 0) &&
+      (lane.caution === undefined || this.#guard?.mayStart(lane, lane.caution) === true)
+    )
+  }
+
+  /** Whether a record may run here at all, apart from what else runs. */
+  #isFree(lane: Lane): boolean {
+    return (
       lane.state === 'open' &&
       !this.#stopping &&
       !this.#rebalancing &&
       !this.options.isHalted() &&
       lane.troubled === 0 &&
       lane.handlerPauses === 0 &&
-      (!lane.crowded || lane.running === 0) &&
       !this.options.isPaused(this.#mainTopic(lane))
     )
   }
@@ -430,10 +490,31 @@ export class Group {
 
   #released(lane: Lane, entry: Entry, then: 'next' | 'again' | 'aside' = 'next'): void {
     if (lane.closed) this.#unfinished.forget(lane, entry)
+    if (lane.caution !== undefined) this.#guard?.ended(lane, entry)
     if (this.#stopping) {
       this.#starter.giveBack(lane)
       this.options.progress()
     } else this.#starter.released(lane, entry, then)
+    if (this.options.alone.closed) this.options.alone.look()
+  }
+
+  /** The lane is to be allowed more. */
+  #hurry(lane: Lane): void {
+    if (lane.marks && lane.limit > 0) lane.marks.hurried = true
+    lane.dirty = true
+    this.#committer.hurry()
+  }
+
+  #said(lane: Lane): void {
+    if (lane.closed) return
+    this.#guard?.said(lane)
+    if (lane.reach >= lane.hurryAt) this.#hurry(lane)
+    this.#starter.pump(lane)
+  }
+
+  /** What is committed from now on leaves the lanes to their next owners. */
+  #endWork(): void {
+    for (const lane of this.lanes.values()) lane.marks?.end(lane)
   }
 
   /** The lane's next record for the place of one that has simply succeeded; undefined where the place was given back. */
@@ -497,6 +578,7 @@ export class Group {
   refuse(): void {
     if (this.#stopping) return
     this.#stopping = true
+    this.#guard?.refuse()
     for (const end of this.#waits) end()
     for (const lane of this.lanes.values()) {
       lane.dropQueue()
@@ -522,13 +604,18 @@ export class Group {
 
   /** Commits what is settled. */
   flush(expired: () => boolean): Promise<void> {
+    this.#endWork()
     return this.#committer.flush(FLUSH_TRIES, expired)
   }
 
   async close(): Promise<void> {
     this.#committer.close()
     this.processor.runner.watchdog.close()
-    for (const lane of this.lanes.values()) lane.close()
+    for (const lane of this.lanes.values()) {
+      lane.close()
+      this.#guard?.closed(lane)
+    }
+    this.#leaveAlone()
     await this.#consumer.stop()
   }
 }

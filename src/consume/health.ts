@@ -10,9 +10,11 @@ export interface PartitionHealth {
    * `ok`; `waiting` (holds only records that are not due yet); `paused` (by `pause()`, here or in a handler); `full`
    * (has all the records there is room for); `opening` and `verifying` (asks the broker where the group stands);
    * `blocked` (a copy cannot be published, so the offset waits); `unreadable` (the next batch cannot be decoded, see
-   * `unreadable`); `held` (a dependency is down, see `heldBy`).
+   * `unreadable`); `held` (a dependency is down, see `heldBy`); `careful` (a process has died at work here: the records that
+   * may have been the cause run one at a time).
    */
-  readonly state: 'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked' | 'unreadable' | 'held'
+  readonly state:
+    'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked' | 'unreadable' | 'held' | 'careful'
   /** What is wrong with the batch at `position`. */
   readonly unreadable?: string
   /** The dependency that the partition waits for. */
@@ -107,6 +109,7 @@ function stateOf(lane: Lane, clock: Clock, paused: boolean, nextDueAt: number | 
   if (lane.troubled > 0) return 'blocked'
   if (paused || lane.handlerPauses > 0) return 'paused'
   if (lane.heldBy !== undefined) return 'held'
+  if (lane.caution !== undefined) return 'careful'
   if (lane.full) return 'full'
   return lane.running === 0 && nextDueAt !== undefined && nextDueAt > clock.now() ? 'waiting' : 'ok'
 }

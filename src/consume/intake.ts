@@ -23,8 +23,6 @@ export interface Intake {
   readonly clock: Clock
   /** The record is done with: what waits for room in the lane may go on. */
   readonly settled: (lane: Lane, entry: Entry) => void
-  /** Of the next entry: those that are due together start in the order in which they came. */
-  seq: number
 }
 
 /** `tail`: the offset behind the batch. */
@@ -43,7 +41,7 @@ function takeEach(
   const now = intake.gated ? intake.clock.now() : 0
   const last = messages.length - 1
   for (let i = 0; i <= last; i++) {
-    const entry = makeEntry(intake, messages[i]!, i === last ? tail : undefined)
+    const entry = makeEntry(intake, lane, messages[i]!, i === last ? tail : undefined)
     lane.tracker.add(entry)
     if (isDone(intake, lane, entry) || (intake.gated && isForOthers(intake, lane, entry, now))) {
       // Done with as soon as what stands before it is.
@@ -57,12 +55,12 @@ function takeEach(
   }
 }
 
-function makeEntry(intake: Intake, message: Message, tail: bigint | undefined): Open<Entry> {
+function makeEntry(intake: Intake, lane: Lane, message: Message, tail: bigint | undefined): Open<Entry> {
   return {
     message,
     offset: message.offset,
     bytes: sizeOfMessage(message),
-    seq: intake.seq++,
+    seq: lane.added++,
     orderKey: orderKey(intake.ordering, message.key),
     dueAt: 0,
     settled: false,
@@ -110,7 +108,7 @@ export function serialQueue(intake: Intake, lane: Lane): SerialQueue<Entry> {
       message,
       offset: message.offset,
       bytes: bytesEach,
-      seq: 0,
+      seq: lane.added++,
       orderKey: '',
       dueAt: 0,
       settled: false,

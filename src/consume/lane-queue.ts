@@ -14,6 +14,7 @@ import { Deque } from './deque'
 import { DueHeap } from './due-heap'
 
 export interface Waiting {
+  /** Its number in the lane, in the order of the log. */
   readonly seq: number
   /** ms since the epoch; 0 on the main topic. */
   readonly dueAt: number
@@ -34,6 +35,8 @@ export class LaneQueue<T extends Waiting> {
   /** A key stands here while one of its items is ready or taken. */
   readonly #keys = new Map<string, Deque<T>>()
   #length = 0
+  /** The number of the item that was not given out for the `limit`, at the last take. */
+  beyond: number | undefined
 
   constructor(gated: boolean) {
     this.#ready = gated ? new DueHeap<T>() : new Deque<T>()
@@ -58,10 +61,15 @@ export class LaneQueue<T extends Waiting> {
     this.#ready.push(item)
   }
 
-  /** The next item that may start at `now`, or undefined. */
-  take(now: number): T | undefined {
+  /** The next item that may start at `now`, or undefined; none whose number is not below the limit. */
+  take(now: number, limit = Infinity): T | undefined {
     const { first } = this.#ready
+    this.beyond = undefined
     if (first === undefined || first.dueAt > now) return undefined
+    if (first.seq >= limit) {
+      this.beyond = first.seq
+      return undefined
+    }
     this.#length--
     return this.#ready.shift()
   }

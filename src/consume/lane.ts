@@ -19,6 +19,7 @@ import type { Message } from '../record'
 import type { Handled, Rejected } from '../route'
 import { CommitTracker, type Tracked } from './commit-tracker'
 import { DoneBeyond, type OffsetRange } from './done-beyond'
+import type { Caution, LaneMarks } from './lane-marks'
 import { LaneQueue, type Waiting } from './lane-queue'
 import type { SerialQueue } from './serial-queue'
 
@@ -94,6 +95,20 @@ export class Lane implements TopicPartition {
   crowded = false
   /** A batch of the present generation has come: what comes now was fetched from a position of ours. */
   synced = false
+  /** Records that the lane was given since it was opened, done ones too; the next gets this number. */
+  added = 0
+  /** One more than the highest number among those that have started. */
+  reach = 0
+  /** Only records with a lower number may start: it is known at the broker that those may. See lane-marks.ts. */
+  limit = Number.MAX_SAFE_INTEGER
+  /** Where `reach` comes to this, it is time to move `limit`. */
+  hurryAt = Number.MAX_SAFE_INTEGER
+  /** Undefined where crashes are not guarded against. */
+  marks: LaneMarks | undefined
+  /** A process died at work on this partition: the records that may have been the cause run one at a time. */
+  caution: Caution | undefined
+  /** A transaction with the lane's offsets is under way: until it is over, no plain commit may say anything of this lane. */
+  transacting = false
   dueTimer: Timer | undefined
   reportedAt = -Infinity
   reportedHeld = 0
@@ -111,6 +126,11 @@ export class Lane implements TopicPartition {
     makeQueue?: (lane: Lane) => SerialQueue<Entry>,
   ) {
     this.queue = makeQueue ? makeQueue(this) : new LaneQueue(gated)
+  }
+
+  /** Of the records that were added, how many the frontier has passed. */
+  get passed(): number {
+    return this.added - this.tracker.length
   }
 
   get closed(): boolean {

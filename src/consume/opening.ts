@@ -1,7 +1,8 @@
 /**
  * Where a lane begins, and whether a kept one may go on: asked of the broker after every assignment.
  *
- * - A partition with a committed offset begins there, and passes over what the commit says is done beyond it.
+ * - A partition with a committed offset begins there, and passes over what the commit says is done beyond it. What it says of
+ *   deaths is for the guard (crash-guard.ts).
  * - One without begins at its beginning, with `startFrom: 'earliest'` and on every tier; the position is fixed, sought and
  *   committed, so that a rebalance before the first record cannot move it.
  * - With `latest` or a time, the member that holds the first partition of a topic without any commit decides for all of
@@ -18,9 +19,10 @@
  */
 import { errorText, type Emitter } from '../observe'
 import type { CommitEntry, CommittedOffset, LogRange, TopicAdmin } from '../ports'
-import { isSame } from './committer'
-import { unpackDone, type OffsetRange } from './done-beyond'
+import { NO_MARKS } from './crash-marks'
+import { unpackCommit, type Told } from './done-beyond'
 import type { Commit, Lane } from './lane'
+import { isSame } from './lane-commit'
 
 const RETRY = { firstMs: 200, maxMs: 5_000 }
 /** How often a member looks whether another has decided, ms. */
@@ -47,9 +49,9 @@ export interface OpeningOptions {
   /** Whether the client can commit: the decision is a commit. */
   ready(): boolean
   commit(entries: readonly CommitEntry[]): Promise<void>
-  open(lane: Lane, position: bigint, committed: Commit | undefined, done: readonly OffsetRange[]): void
+  open(lane: Lane, position: bigint, committed: Commit | undefined, told: Told): void
   goOn(lane: Lane): void
-  reopen(lane: Lane, committed: Commit, done: readonly OffsetRange[]): void
+  reopen(lane: Lane, committed: Commit, told: Told): void
   /** The lane's log is another one than it was, and begins at `low`. */
   remade(lane: Lane, low: bigint): void
 }
@@ -130,7 +132,7 @@ function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset
   const commit = { offset, metadata }
   if (offset < 0n) return false
   if (lane.state === 'opening') {
-    options.open(lane, offset, commit, doneBeyond(options, lane, commit))
+    options.open(lane, offset, commit, toldOf(options, lane, commit))
     return true
   }
   if ([lane.committed, ...lane.sent].some((ours) => ours !== undefined && isSame(ours, commit))) {
@@ -140,7 +142,7 @@ function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset
     const ours = (lane.committed?.offset ?? -1n).toString()
     const { tier, topic, partition } = lane
     options.emitter.emit('reopened', { tier, topic, partition, ours, broker: offset.toString() })
-    options.reopen(lane, commit, doneBeyond(options, lane, commit))
+    options.reopen(lane, commit, toldOf(options, lane, commit))
   }
   return true
 }
@@ -168,13 +170,15 @@ export function isOther(lane: Lane, { low, high }: LogRange, found: bigint | und
   return high < position || (found === RESET && committed !== undefined && low <= position)
 }
 
-function doneBeyond({ emitter }: OpeningOptions, lane: Lane, { offset, metadata }: Commit): readonly OffsetRange[] {
-  const done = unpackDone(offset, metadata)
-  if (done !== undefined) return done
+function toldOf({ emitter }: OpeningOptions, lane: Lane, { offset, metadata }: Commit): Told {
+  const told = unpackCommit(offset, metadata)
+  if (told !== undefined) return told
   const { tier, topic, partition } = lane
   emitter.emit('metadata', { tier, topic, partition, offset: offset.toString(), length: metadata.length })
-  return []
+  return NOTHING
 }
+
+const NOTHING: Told = { done: [], marks: NO_MARKS }
 
 function tellReset({ emitter }: OpeningOptions, { tier, topic, partition }: Lane, low: bigint): void {
   emitter.emit('gone', { tier, topic, partition, from: '?', to: low.toString() })
@@ -184,7 +188,7 @@ function begin(options: OpeningOptions, lane: Lane, position: bigint): void {
   // Closed by a crash during the look-ups, which begins no new assignment.
   if (lane.closed) return
   lane.dirty = true
-  options.open(lane, position, undefined, [])
+  options.open(lane, position, undefined, NOTHING)
 }
 
 /** The least offset that the groups of before have come to, by partition: what stands below was settled by all of them. */

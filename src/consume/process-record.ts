@@ -68,6 +68,10 @@ export interface Processor {
   readonly runner: AttemptRunner
   /** Takes a place of the handler's concurrency until `released`. */
   start(lane: Lane, entry: Entry): void
+  /** In place of `start`, for a record that has taken so many processes down: it becomes a dead letter. */
+  crashLoop(lane: Lane, entry: Entry, deaths: number): void
+  /** In place of `start`: the record goes back to its place. */
+  postpone(lane: Lane, entry: Entry): void
 }
 
 interface Failure {
@@ -120,6 +124,39 @@ export function createProcessor(options: ProcessorOptions): Processor {
       options.settled(lane, entry)
       options.released(lane, entry)
     } else runner.start(lane, entry, decoder && decode(decoder, lane, entry))
+  }
+
+  function crashLoop(lane: Lane, entry: Entry, deaths: number): void {
+    if (entry.replayed && !openReplay(lane, entry)) {
+      options.settled(lane, entry)
+      options.released(lane, entry)
+      return
+    }
+    const rec = toRec(lane.topic, lane.partition, entry.message)
+    const opened = entry.opened ?? (openMain(rec, topology) as Handled)
+    const decision = toDeadLetter({ main: opened.main, attempt: opened.attempt, topology }, 'crash-loop')
+    const because = `${deaths} processes died while this record was at work`
+    const error = new RetrylineError('RETRYLINE_CRASH_LOOP', because)
+    const judged: Judged = {
+      error,
+      timedOut: false,
+      latenessMs: undefined,
+      opened,
+      decision,
+      because,
+      at: clock.now(),
+    }
+    if (!mayGo(judged)) {
+      options.again(lane, entry)
+      return
+    }
+    emitter.emit('crashLoop', { ...placeOf({ lane, entry }), deaths })
+    carryOn(lane, entry, () => carry(lane, entry, judged))
+  }
+
+  function postpone(lane: Lane, entry: Entry): void {
+    if (lane.closed) options.released(lane, entry)
+    else if (!options.outages.ended(lane, entry, true)) options.again(lane, entry)
   }
 
   /** Whether nothing has to be looked at before the handler is called. */
@@ -402,5 +439,5 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return dueAt === undefined ? undefined : Math.max(0, clock.now() - dueAt)
   }
 
-  return { runner, start }
+  return { runner, start, crashLoop, postpone }
 }

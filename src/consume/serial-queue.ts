@@ -28,6 +28,10 @@ export class SerialQueue<T> {
   #length = 0
   #busy = false
   #back: T | undefined
+  /** Records that were made to entries: the next gets this number. */
+  #made = 0
+  /** The number of the record that was not given out for the `limit`, at the last take. */
+  beyond: number | undefined
 
   /**
    * `make` is called in offset order; `tail` is given with the last record of a batch. It gives nothing for a record that
@@ -56,7 +60,9 @@ export class SerialQueue<T> {
     return true
   }
 
-  take(_now?: number): T | undefined {
+  /** The next record, if its number is below the limit or it was given out before. */
+  take(_now?: number, limit = Infinity): T | undefined {
+    this.beyond = undefined
     if (this.#busy) return undefined
     let item = this.#back
     if (item !== undefined) {
@@ -66,6 +72,11 @@ export class SerialQueue<T> {
     while (item === undefined) {
       const batch = this.#batches.first
       if (batch === undefined) return undefined
+      if (this.#made >= limit) {
+        this.beyond = this.#made
+        return undefined
+      }
+      this.#made++
       const message = batch.messages[this.#at++]!
       const isLast = this.#at === batch.messages.length
       if (isLast) {

@@ -18,6 +18,8 @@ export interface StarterOptions {
   /** Whether records wait until they are due. */
   readonly gated: boolean
   mayStart(lane: Lane): boolean
+  /** The lane has come, or comes soon, to where it may not start records before that is known at the broker. */
+  hurry(lane: Lane): void
   /** Takes the place until `released`, which may be called from inside. */
   start(lane: Lane, entry: Entry): void
 }
@@ -108,10 +110,19 @@ export class Starter {
   }
 
   #take(lane: Lane): Entry | undefined {
-    return lane.queue.take(this.#options.gated ? this.#options.clock.now() : 0)
+    const entry = lane.queue.take(this.#options.gated ? this.#options.clock.now() : 0, lane.limit)
+    if (entry === undefined) {
+      if (lane.queue.beyond !== undefined) this.#options.hurry(lane)
+    } else if (entry.seq >= lane.reach) {
+      lane.reach = entry.seq + 1
+      if (lane.reach >= lane.hurryAt) this.#options.hurry(lane)
+    }
+    return entry
   }
 
   #armDue(lane: Lane): void {
+    // Asked again when the limit moves.
+    if (lane.queue.beyond !== undefined) return
     const due = lane.queue.nextDue()
     lane.dueTimer?.cancel()
     lane.dueTimer = undefined

@@ -16,6 +16,7 @@ const URGENT: ReadonlySet<string> = new Set<EventType>([
   'gone',
   'unreadable',
   'readable',
+  'crashLoop',
   'held',
   'released',
   'halted',

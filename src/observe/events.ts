@@ -47,6 +47,13 @@ interface EventShapes {
    * not known, and is handled again. `length` in characters.
    */
   metadata: At & { tier: TierName; length: number }
+  /**
+   * The last owner of the partition has died, or was cut off, without a word: the `records` from the committed offset on may
+   * have been the cause, and run one at a time. `suspects`: how many of them ran, by themselves, at a death.
+   */
+  unclean: At & { tier: TierName; records: number; suspects: number }
+  /** So many processes died while the record was at work: it becomes a dead letter, and its handler is not called. */
+  crashLoop: At & { tier: TierName; deaths: number }
   /** A new generation. `dropped` records were waiting here and go to their new owner. */
   rebalanced: { tier: TierName; assigned: number; added: number; removed: number; kept: number; dropped: number }
   /** A kept partition turned out to have been somebody else's meanwhile, and was started anew at the broker's offset. */
@@ -124,6 +131,8 @@ export const EVENT_TYPES = [
   'committed',
   'commitFailed',
   'metadata',
+  'unclean',
+  'crashLoop',
   'rebalanced',
   'reopened',
   'gone',

@@ -50,6 +50,15 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
     text: (e) =>
       `the commit of ${at(e)} carries ${e.length} characters that are not ours: what was done beyond it is done again`,
   },
+  unclean: {
+    level: 'warn',
+    text: (e) =>
+      `whoever had ${e.topic}/${e.partition} before is gone without a word: ${e.records} records from ${e.offset} on are handled one at a time`,
+  },
+  crashLoop: {
+    level: 'error',
+    text: (e) => `${e.deaths} processes died while ${at(e)} was at work: it becomes a dead letter, unhandled`,
+  },
   rebalanced: {
     level: 'info',
     text: (e) =>

@@ -47,3 +47,10 @@ export const CLOCK: unique symbol = Symbol.for('retryline.clock') as never
 export function clockOf(kafka: unknown): Clock | undefined {
   return (kafka as { [CLOCK]?: Clock } | null | undefined)?.[CLOCK]
 }
+
+/** Where a client of a fake broker keeps what stands for its process: `kafka[PROCESS]`. */
+export const PROCESS: unique symbol = Symbol.for('retryline.process') as never
+
+export function processOf(kafka: unknown): object | undefined {
+  return (kafka as { [PROCESS]?: object } | null | undefined)?.[PROCESS]
+}

@@ -163,6 +163,8 @@ export interface Driver {
   readonly clock: Clock | undefined
   /** So does one whose tests are told again by a seed. */
   readonly random?: Random | undefined
+  /** Stands for the process that the client runs in, where a fake broker plays several in one. */
+  readonly process?: object | undefined
   consumer(options: GroupConsumerOptions, listener: GroupListener): GroupConsumer
   publisher(): Publisher
   admin(): TopicAdmin

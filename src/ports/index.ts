@@ -1,4 +1,4 @@
-export { CLOCK, clockOf } from './clock'
+export { CLOCK, PROCESS, clockOf, processOf } from './clock'
 export type { Clock, Timer, Work } from './clock'
 export { systemClock } from './system-clock'
 export { RANDOM, randomOf, systemRandom } from './random'

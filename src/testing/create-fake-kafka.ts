@@ -1,6 +1,6 @@
 /** Puts the fake together: a broker, a clock, a client that speaks kafkajs, and what a test does behind its back. */
 import { RetrylineError } from '../errors'
-import { CLOCK, RANDOM, type Clock, type Random } from '../ports'
+import { CLOCK, PROCESS, RANDOM, type Clock, type Random } from '../ports'
 import { createBrokerControls, type BrokerControls } from './broker-controls'
 import { FakeBroker } from './broker'
 import { checkOffset, checkOptions, checkTopic } from './checked-arguments'
@@ -59,6 +59,8 @@ export interface FakeClient {
   admin(config?: { retry?: RetryOptions }): FakeAdmin
   logger(): FakeLogger
   readonly [CLOCK]: Clock
+  /** Each client plays a process of its own. */
+  readonly [PROCESS]: object
   /** Only under `explore`: a consumer's own chance (back-off, jitter) then comes from the seed. */
   readonly [RANDOM]?: Random
 }
@@ -143,6 +145,7 @@ export function createFakeKafkaOn(clock: InnerClock, options: FakeKafkaOptions, 
       admin: (config) => createFakeAdmin(context, config),
       logger: silentKafkaLogger,
       [CLOCK]: clock,
+      [PROCESS]: {},
       ...(random && { [RANDOM]: random }),
     }
     contexts.set(made, context)

@@ -1,4 +1,4 @@
-import { clockOf, randomOf, systemClock, type Driver, type Logger } from '../../ports'
+import { clockOf, processOf, randomOf, systemClock, type Driver, type Logger } from '../../ports'
 import { createKafkajsAdmin } from './admin'
 import { explainConnect } from './connect-error'
 import { createKafkajsConsumer } from './consumer'
@@ -22,6 +22,7 @@ export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
     client: 'kafkajs',
     clock,
     random: randomOf(kafka),
+    process: processOf(kafka),
     consumer(options, listener) {
       // One look-up client for each consumer, used only while it leads a group whose members read different topics.
       const lookUp = async (topics: readonly string[]): Promise<ReadonlyMap<string, number>> => {

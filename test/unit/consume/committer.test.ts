@@ -14,6 +14,7 @@ function setUp(lanes: Lane[]) {
   const { emitter, of } = recorder(clock)
   const requests: { entries: readonly CommitEntry[]; held: Held<void> }[] = []
   let ready = true
+  const said: number[] = []
   const committer = createCommitter({
     clock,
     emitter,
@@ -26,6 +27,7 @@ function setUp(lanes: Lane[]) {
       requests.push({ entries, held })
       return held.promise
     },
+    said: (lane) => said.push(lane.partition),
   })
   return {
     clock,

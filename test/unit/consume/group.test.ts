@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createClassifier } from '../../../src/classify'
 import { resolveOptions } from '../../../src/config'
 import { DeadLetterLimit } from '../../../src/consume/dead-letter-limit'
+import { Alone } from '../../../src/consume/alone'
 import { packDone } from '../../../src/consume/done-beyond'
 import { createDecoder } from '../../../src/consume/decode'
 import { Group } from '../../../src/consume/group'
@@ -26,13 +27,14 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
     ...{ kafka, groupId: 'billing', topic: 'orders', schedule: ['1m'], logger: silentLogger, handler },
     ...options,
   })
+  /** Where the frontier has moved; commits that say something else at the same offset are left out. */
   const commits: bigint[] = []
   let listener!: GroupListener
   const consumer = {
     ...{ start: () => Promise.resolve(), stop: () => Promise.resolve(), running: true },
     ...{ seek: nothing, pause: nothing, resume: nothing },
     commit(entries: readonly CommitEntry[]) {
-      commits.push(...entries.map(({ offset }) => offset))
+      for (const { offset } of entries) if (offset !== (commits.at(-1) ?? 0n)) commits.push(offset)
       return Promise.resolve()
     },
   }
@@ -64,6 +66,8 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
     ...{ settings, topology, groupId: 'billing', topics: ['orders'], tier: undefined, clock, emitter },
     admin: admin as never,
     driver: { consumer: (_: unknown, told: GroupListener) => ((listener = told), consumer) } as never,
+    random: () => 0,
+    alone: new Alone(),
     isHalted: () => limit?.halted === true,
     isPaused: () => false,
     progress: nothing,

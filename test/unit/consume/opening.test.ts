@@ -78,7 +78,7 @@ function setUp(given: Given) {
             commits.push(`${topic}/${partition}@${offset}`)
           }
         },
-        open(lane, position, committed, beyond) {
+        open(lane, position, committed, { done: beyond }) {
           lane.open(position, committed, beyond)
           done.push(`open ${lane.topic}/${lane.partition} at ${position}, committed ${committed?.offset ?? 'nothing'}`)
           if (beyond.length > 0) done.push(`done ${beyond.map(({ from, to }) => `${from}-${to - 1n}`).join(' ')}`)
@@ -87,7 +87,7 @@ function setUp(given: Given) {
           lane.state = 'open'
           done.push(`go on ${lane.topic}/${lane.partition}`)
         },
-        reopen(lane, committed, beyond) {
+        reopen(lane, committed, { done: beyond }) {
           lane.close()
           done.push(`reopen ${lane.topic}/${lane.partition} at ${committed.offset}`)
           if (beyond.length > 0) done.push(`done ${beyond.map(({ from, to }) => `${from}-${to - 1n}`).join(' ')}`)

@@ -1,0 +1,139 @@
+/**
+ * What a lane's commits say of deaths, and how far the lane may go on what was said (see crash-marks.ts for the text).
+ *
+ * A lane may start a record only where the broker knows that it may have: where an acknowledged commit's open mark covers
+ * it. So that this costs nothing for a single record, each commit covers more records than have started: a reserve, which
+ * doubles while it is used up between two commits, and is small again after a quiet time.
+ *
+ * A lane:  not marked -> (first record, or first position) open -> open, further -> ... -> clean (a rebalance, a stop)
+ *   - a commit that fails lifts the limit until one succeeds: handling goes on where the guard cannot be.
+ *   - `clean`, when the lane is kept, becomes open again without a wait.
+ *
+ * Must never happen: a record started that no acknowledged mark covers, but for the two cases above; a limit that is never
+ * moved again; a commit for each record.
+ */
+import { NO_MARKS, type CrashMarks, type Suspect } from './crash-marks'
+
+/** At this many a lane is as fast as without a guard; after a death these are handled one at a time. */
+export const MAX_RESERVE = 20_000
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
+
+/** A record that may not run unless it is marked so. */
+export interface MarkedRecord {
+  readonly offset: bigint
+  readonly deaths: number
+  /** Whether a death while it runs is counted against it. */
+  readonly counts: boolean
+}
+
+export interface Caution {
+  /** Records with a lower number are suspicious. */
+  readonly until: number
+  /** Processes that died under a record, where it is known, by offset. */
+  readonly suspects: Map<bigint, number>
+  running: MarkedRecord | undefined
+}
+
+/** Of a lane, what its marks depend on and move. */
+interface Marked {
+  readonly reach: number
+  readonly queue: { readonly beyond: number | undefined }
+  readonly caution: Caution | undefined
+  limit: number
+  hurryAt: number
+  dirty: boolean
+}
+
+/** What a commit says beside its offset, and what follows from it once it is acknowledged. */
+export interface MarkDraft {
+  readonly marks: CrashMarks
+  readonly limit: number
+  readonly hurryAt: number
+  readonly reach: number
+  readonly reserve: number
+  readonly running: MarkedRecord | undefined
+}
+
+export class LaneMarks {
+  /** The next commits end the lane's work, for now. */
+  clean = false
+  /** An open mark of ours may stand at the broker. */
+  marked = false
+  /** The record that the last acknowledged commit marks as running. */
+  acknowledged: MarkedRecord | undefined
+  #reserve: number
+  #reachBefore = 0
+  /** The reserve was more than half used up. */
+  hurried = false
+
+  constructor(
+    /** Four characters of chance: by them a writer knows what it wrote itself. */
+    private readonly who: string,
+    /** The least reserve. */
+    private readonly floor: number,
+  ) {
+    this.#reserve = floor
+  }
+
+  /** `frontier` and `passed`: where the lane stands, or will stand, by this commit. */
+  draft(lane: Marked, frontier: bigint, passed: number): MarkDraft {
+    const since = lane.reach - this.#reachBefore
+    const wanted = this.hurried ? 2 * Math.max(this.#reserve, since) : 3 * since
+    const reserve = Math.max(this.floor, Math.min(wanted, MAX_RESERVE))
+    const reach = Math.max(lane.reach, (lane.queue.beyond ?? -1) + 1)
+    const { caution } = lane
+    const running = this.clean ? undefined : caution?.running
+    const limit = reach + reserve
+    const careful = caution ? Math.max(0, caution.until - passed) : 0
+    const suspects = caution ? suspectsOf(caution, running, frontier) : []
+    const open = this.clean ? undefined : { records: Math.max(limit - passed, careful), by: this.who }
+    const marks = open || careful > 0 || suspects.length > 0 ? { open, careful, suspects } : NO_MARKS
+    return { marks, limit, hurryAt: reach + Math.ceil(reserve / 2), reach: lane.reach, reserve, running }
+  }
+
+  sent({ marks, reach, reserve }: MarkDraft): void {
+    if (marks.open) this.marked = true
+    this.#reachBefore = reach
+    this.#reserve = reserve
+    this.hurried = false
+  }
+
+  acknowledge(lane: Marked, { marks, limit, hurryAt, running }: MarkDraft): void {
+    this.acknowledged = running
+    if (marks.open === undefined) {
+      this.marked = false
+      return
+    }
+    lane.limit = limit
+    lane.hurryAt = hurryAt
+  }
+
+  /** The commit failed, or is late. */
+  lift(lane: Marked): void {
+    lane.limit = lane.hurryAt = NO_LIMIT
+  }
+
+  /** The lane's work ends, for now: the next commit says so. Returns whether there is anything to say. */
+  end(lane: Marked): boolean {
+    this.clean = true
+    if (this.marked) lane.dirty = true
+    return this.marked
+  }
+
+  /** A kept lane goes on, and does not wait until the broker knows. */
+  again(lane: Marked): void {
+    this.clean = false
+    if (!this.marked && lane.limit === 0) return
+    lane.dirty = true
+    lane.limit = Math.max(lane.limit, lane.reach + this.#reserve)
+  }
+}
+
+function suspectsOf(caution: Caution, running: MarkedRecord | undefined, frontier: bigint): Suspect[] {
+  const list: Suspect[] = []
+  for (const [offset, deaths] of caution.suspects) {
+    if (offset >= frontier && offset !== running?.offset) list.push({ offset, deaths, running: false })
+  }
+  if (running) list.push({ offset: running.offset, deaths: running.deaths, running: running.counts })
+  return list
+}
