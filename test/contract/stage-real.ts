@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { Kafka, logLevel, type KafkaConfig } from 'kafkajs'
 import { expect, vi } from 'vitest'
-import { systemClock } from '../../src/ports'
+import { PROCESS, systemClock } from '../../src/ports'
 import { gateWith, type Stage, type StoredRecord } from './stage'
 import { Wire } from './wire'
 
@@ -13,13 +13,17 @@ const LOOK_EVERY = 25
 
 export async function realStage(brokers: string[]): Promise<Stage> {
   const client = (more: Partial<KafkaConfig> = {}): Kafka =>
-    new Kafka({
-      clientId: 'contract',
-      brokers,
-      logLevel: logLevel.NOTHING,
-      retry: { initialRetryTime: 50, retries: 8 },
-      ...more,
-    })
+    Object.assign(
+      new Kafka({
+        clientId: 'contract',
+        brokers,
+        logLevel: logLevel.NOTHING,
+        retry: { initialRetryTime: 50, retries: 8 },
+        ...more,
+      }),
+      // Each plays a process of its own: what a dead one still has at work is no concern of the others.
+      { [PROCESS]: {} },
+    )
   const admin = client().admin()
   await admin.connect()
   const wires = new Map<string, Wire>()
