@@ -9,7 +9,8 @@ import type { Command } from './commands'
 import type { WorkerOptions } from './worker'
 
 /** How long a process may take to end by itself once its consumer has stopped, ms. */
-const END_WITHIN = 15_000
+/** `shutdownTimeout` of the worker, and what a stop may take beyond it (6 s); on a busy machine. */
+const END_WITHIN = 30_000
 
 export interface Worker {
   readonly name: string

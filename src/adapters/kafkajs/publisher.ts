@@ -36,15 +36,17 @@ export function createKafkajsPublisher(
   }
 
   async function connect(): Promise<ProducerLike> {
-    producer = kafka.producer({
+    const made = kafka.producer({
       allowAutoTopicCreation: false,
       idempotent: false,
       // Every record comes with a partition of ours. Also: without a partitioner kafkajs prints a warning.
       createPartitioner: () => (args) => (args as { message: { partition: number } }).message.partition,
       retry: RETRY,
     })
-    await producer.connect()
-    return producer
+    producer = made
+    await made.connect()
+    // Not `producer`: a reset meanwhile has cleared that. What is sent on this one then fails and is sent again.
+    return made
   }
 
   function drop(): Promise<void> {

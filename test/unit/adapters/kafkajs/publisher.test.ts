@@ -70,6 +70,14 @@ describe('rule 17: the publisher', () => {
     ])
   })
 
+  test('a reset during a connect: what waits for it goes out on that connection, and fails there as it may', async () => {
+    const { publisher, producers } = setUp()
+    const publishing = publisher.publish([record()])
+    const resetting = publisher.reset()
+    await Promise.all([publishing, resetting])
+    expect(producers[0]!.sent).toHaveLength(1)
+  })
+
   test('publishes at once share one connect', async () => {
     const { publisher, producers } = setUp()
     await Promise.all([publisher.connect(), publisher.publish([record()]), publisher.publish([record()])])
