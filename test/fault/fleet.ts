@@ -8,8 +8,7 @@ import { readLedger, type Line } from './ledger'
 import type { Command } from './commands'
 import type { WorkerOptions } from './worker'
 
-/** How long a process may take to end by itself once its consumer has stopped, ms. */
-/** `shutdownTimeout` of the worker, and what a stop may take beyond it (6 s); on a busy machine. */
+/** How long a process may take to end after SIGTERM, ms: its `shutdownTimeout`, 6 s that a stop may take beyond it, a busy machine. */
 const END_WITHIN = 30_000
 
 export interface Worker {
