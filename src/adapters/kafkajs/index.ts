@@ -4,6 +4,7 @@ import { explainConnect } from './connect-error'
 import { createKafkajsConsumer } from './consumer'
 import { createDenials } from './denied'
 import { errorType } from './errors'
+import { withGuardedConnections } from './framing'
 import type { KafkaJsLike } from './kafkajs-like'
 import { explainedAdmin } from './explained-admin'
 import { createKafkajsPublisher } from './publisher'
@@ -14,15 +15,16 @@ export type { KafkaJsLike } from './kafkajs-like'
 const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** The driver for a kafkajs client (`^2.2.0`), or for anything of the same shape. */
-export function kafkajsDriver(kafka: KafkaJsLike, logger: Logger): Driver {
-  const clock = clockOf(kafka)
-  const denials = createDenials(kafka)
+export function kafkajsDriver(given: KafkaJsLike, logger: Logger): Driver {
+  const clock = clockOf(given)
+  const kafka = withGuardedConnections(given)
+  const denials = createDenials(given)
   const tools = { clock: clock ?? systemClock, logger }
   return {
     client: 'kafkajs',
     clock,
-    random: randomOf(kafka),
-    process: processOf(kafka),
+    random: randomOf(given),
+    process: processOf(given),
     consumer(options, listener) {
       // One look-up client for each consumer, used only while it leads a group whose members read different topics.
       const lookUp = async (topics: readonly string[]): Promise<ReadonlyMap<string, number>> => {

@@ -1,0 +1,113 @@
+/**
+ * kafkajs uses a connection again after it was cut, and keeps what it had read of an answer: the next socket's bytes are read
+ * behind that half. Then nothing is answered any more, or a number from the middle of an answer is taken for a length, and the
+ * RangeError that follows is thrown from a socket's event, where nothing of ours could catch it: it ends the process.
+ *
+ * Here each socket's bytes are put together by themselves, and what cannot be read ends its connection, as a cut does.
+ *
+ * No public way leads to the connections of a producer or an admin client, so this one is of kafkajs 2's inside: the client
+ * that we use inherits from the user's, which stays as it is, and hands out clusters whose connections are guarded. Where any
+ * of it looks different the user's client is used, with kafkajs's faults (docs/kafkajs-faults.md).
+ *
+ * State of a connection:  the bytes of one socket are in it, those of others wait in `halves`
+ *   - it is switched before each chunk, in the same turn in which kafkajs reads it.
+ * Must never happen: bytes of two sockets in one answer; an error thrown into a socket's event; a change to the user's client.
+ */
+import type { KafkaJsLike } from './kafkajs-like'
+
+const CREATE_CLUSTER = 'private:Kafka:createCluster'
+const MAKERS = ['consumer', 'producer', 'admin'] as const
+/** Bytes of the length in front of each answer. */
+const LENGTH = 4
+
+interface SocketLike {
+  on(event: 'data', listener: () => void): unknown
+  destroy(error?: Error): unknown
+}
+
+interface Framing {
+  chunks: Buffer[]
+  bytesBuffered: number
+  bytesNeeded: number
+}
+
+export interface ConnectionLike extends Framing {
+  socketFactory(where: never): SocketLike
+  processData(bytes: Buffer): void
+}
+
+type Cluster = { brokerPool?: { connectionPoolBuilder?: Builder } }
+type Builder = { build?: (where?: never) => Promise<{ pool?: unknown }> }
+type CreateCluster = (options: never) => Cluster
+
+/** The same client, with connections that survive a cut; itself where it is not kafkajs 2's. */
+export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
+  if (!isPlain(kafka)) return kafka
+  const key = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === CREATE_CLUSTER)
+  const create = key && (kafka as unknown as Record<symbol, unknown>)[key]
+  if (key === undefined || typeof create !== 'function') return kafka
+  return Object.create(kafka, {
+    [key]: {
+      value: (options: never) => {
+        const cluster = (create as CreateCluster)(options)
+        guardBuilder(cluster.brokerPool?.connectionPoolBuilder)
+        return cluster
+      },
+    },
+  }) as KafkaJsLike
+}
+
+/** Methods of a class of the user's own may want to be called on just this object. */
+function isPlain(kafka: KafkaJsLike): boolean {
+  let root: object = kafka
+  for (let next: unknown; (next = Object.getPrototypeOf(root)) && next !== Object.prototype;) root = next
+  return MAKERS.every((name) => kafka[name] === (root as Partial<KafkaJsLike>)[name])
+}
+
+function guardBuilder(builder: Builder | undefined): void {
+  const build = builder?.build
+  if (!builder || typeof build !== 'function') return
+  builder.build = async (where) => {
+    const made = await build.call(builder, where)
+    const pool = Array.isArray(made.pool) ? (made.pool as Partial<ConnectionLike>[]) : []
+    for (const one of pool) if (isConnection(one)) guardConnection(one)
+    return made
+  }
+}
+
+function isConnection(one: Partial<ConnectionLike>): one is ConnectionLike {
+  return (
+    typeof one.socketFactory === 'function' &&
+    typeof one.processData === 'function' &&
+    Array.isArray(one.chunks) &&
+    one.bytesBuffered === 0 &&
+    one.bytesNeeded === LENGTH
+  )
+}
+
+export function guardConnection(connection: ConnectionLike): void {
+  const open = connection.socketFactory
+  const read = connection.processData
+  const halves = new WeakMap<SocketLike, Framing>()
+  let speaking: SocketLike | undefined
+
+  connection.socketFactory = (where) => {
+    const socket = open(where)
+    // Before kafkajs's own listener, and so before it reads.
+    socket.on('data', () => {
+      if (speaking === socket) return
+      const { chunks, bytesBuffered, bytesNeeded } = connection
+      if (speaking) halves.set(speaking, { chunks, bytesBuffered, bytesNeeded })
+      Object.assign(connection, halves.get(socket) ?? { chunks: [], bytesBuffered: 0, bytesNeeded: LENGTH })
+      speaking = socket
+    })
+    return socket
+  }
+  connection.processData = (bytes) => {
+    try {
+      read.call(connection, bytes)
+    } catch (error) {
+      speaking?.destroy(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+}

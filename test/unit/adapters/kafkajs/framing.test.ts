@@ -1,0 +1,230 @@
+import fc from 'fast-check'
+import { Kafka, logLevel } from 'kafkajs'
+import { execFile } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import { createRequire } from 'node:module'
+import { describe, expect, test } from 'vitest'
+import { guardConnection, withGuardedConnections, type ConnectionLike } from '../../../../src/adapters/kafkajs/framing'
+import type { KafkaJsLike } from '../../../../src/adapters/kafkajs/kafkajs-like'
+
+/** kafkajs's own connection, on sockets that the test writes into. */
+const require = createRequire(import.meta.url)
+const Connection = require('kafkajs/src/network/connection') as new (options: object) => RealConnection
+const Encoder = require('kafkajs/src/protocol/encoder') as new () => object
+/** Where it is taken for the length of an answer, it holds less than an answer must have. */
+const NO_LENGTH = Buffer.from([0, 0, 0, 2])
+
+interface RealConnection extends ConnectionLike {
+  connect(): Promise<unknown>
+  disconnect(): Promise<unknown>
+  send(protocol: object): Promise<Buffer>
+}
+
+class FakeSocket extends EventEmitter {
+  destroyedWith: Error | undefined
+  write(): void {}
+  end(): void {}
+  unref(): void {}
+  destroy(error: Error): void {
+    this.destroyedWith = error
+    process.nextTick(() => this.emit('error', error))
+  }
+}
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {}, namespace: () => quiet }
+
+function setUp({ guarded }: { guarded: boolean }): { connection: RealConnection; sockets: FakeSocket[] } {
+  const sockets: FakeSocket[] = []
+  const connection = new Connection({
+    host: 'broker',
+    port: 9092,
+    logger: quiet,
+    requestTimeout: 60_000,
+    connectionTimeout: 60_000,
+    socketFactory: ({ onConnect }: { onConnect: () => void }) => {
+      const socket = new FakeSocket()
+      sockets.push(socket)
+      process.nextTick(onConnect)
+      return socket
+    },
+  })
+  if (guarded) guardConnection(connection)
+  return { connection, sockets }
+}
+
+function ask(connection: RealConnection): Promise<Buffer> {
+  return connection.send({
+    request: { apiKey: 3, apiVersion: 1, apiName: 'Metadata', encode: async () => new Encoder() },
+    response: {
+      decode: async (payload: Buffer) => ({ payload }),
+      parse: async (one: { payload: Buffer }) => one.payload,
+    },
+  })
+}
+
+/** Requests are written in a later turn. */
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+function answer(correlationId: number, payload: Buffer): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeInt32BE(4 + payload.length, 0)
+  bytes.writeInt32BE(correlationId, 4)
+  return Buffer.concat([bytes, payload])
+}
+
+/** One request, of whose answer so many bytes come before the connection ends; and the connection is made again. */
+async function cutAfter(bytes: number, connection: RealConnection, sockets: FakeSocket[]): Promise<void> {
+  await connection.connect()
+  const first = ask(connection)
+  first.catch(() => undefined)
+  await turns()
+  sockets[0]!.emit('data', answer(0, Buffer.alloc(40, 0xff)).subarray(0, bytes))
+  sockets[0]!.emit('end')
+  await expect(first).rejects.toThrow('Closed connection')
+  await turns()
+  await connection.connect()
+}
+
+describe('a connection that was cut in the middle of an answer', () => {
+  test('kafkajs: the next one throws out of a socket event, and answers nothing', async () => {
+    const { connection, sockets } = setUp({ guarded: false })
+    await cutAfter(12, connection, sockets)
+    let answered = false
+    void ask(connection).then(
+      () => (answered = true),
+      () => undefined,
+    )
+    await turns()
+    const bytes = answer(1, Buffer.alloc(60, NO_LENGTH))
+    expect(() => sockets[1]!.emit('data', bytes)).toThrow(RangeError)
+    await turns()
+    expect(answered).toBe(false)
+    sockets[1]!.emit('end')
+    await turns()
+  })
+
+  test('kafkajs: its process ends', async () => {
+    const broker = `
+      const { createServer } = require('node:net')
+      const { Kafka, logLevel } = require('kafkajs')
+      let connections = 0
+      createServer((socket) => {
+        const first = ++connections === 1
+        socket.on('error', () => {}).on('data', () => {
+          if (first) socket.end(Buffer.from([0, 0, 0, 48, 0, 0, 0, 0, 1, 1, 1, 1]))
+          else socket.write(Buffer.alloc(68, Buffer.from([0, 0, 0, 2])))
+        })
+      }).listen(0, '127.0.0.1', function () {
+        const brokers = ['127.0.0.1:' + this.address().port]
+        new Kafka({ brokers, logLevel: logLevel.NOTHING }).admin().connect().catch(() => {})
+        setTimeout(() => process.exit(0), 20000)
+      })`
+    const out = await new Promise<string>((resolve) => {
+      execFile(process.execPath, ['-e', broker], (error, _, stderr) => resolve(error ? stderr : 'survived'))
+    })
+    expect(out).toContain('ERR_BUFFER_OUT_OF_BOUNDS')
+    expect(out).toMatch(/at Connection\.processData .*\n *at Socket\.onData/)
+  }, 60_000)
+
+  test('guarded: the next one answers', async () => {
+    const { connection, sockets } = setUp({ guarded: true })
+    await cutAfter(12, connection, sockets)
+    const second = ask(connection)
+    await turns()
+    sockets[1]!.emit('data', answer(1, Buffer.from('whole')))
+    expect(String(await second)).toBe('whole')
+    await connection.disconnect()
+  })
+
+  test('guarded: cut anywhere, and read in any pieces', async () => {
+    const run = async (cut: number, sizes: readonly number[], payloads: readonly Uint8Array[]): Promise<void> => {
+      const { connection, sockets } = setUp({ guarded: true })
+      await cutAfter(cut, connection, sockets)
+      const asked = payloads.map(() => ask(connection))
+      await turns()
+      const stream = Buffer.concat(payloads.map((payload, i) => answer(i + 1, Buffer.from(payload))))
+      for (let at = 0, i = 0; at < stream.length; i++) {
+        const size = sizes[i % sizes.length]!
+        sockets[1]!.emit('data', stream.subarray(at, at + size))
+        at += size
+      }
+      const answers = await Promise.all(asked)
+      expect(answers.map((one) => one.toString('hex'))).toEqual(payloads.map((one) => Buffer.from(one).toString('hex')))
+      await connection.disconnect()
+    }
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 47 }),
+        fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 5 }),
+        fc.array(fc.uint8Array({ maxLength: 40 }), { minLength: 1, maxLength: 4 }),
+        run,
+      ),
+      { numRuns: 40 },
+    )
+  })
+
+  test('guarded: bytes that still come on the old one do not get between those of the new one', async () => {
+    const { connection, sockets } = setUp({ guarded: true })
+    await cutAfter(12, connection, sockets)
+    const second = ask(connection)
+    await turns()
+    const bytes = answer(1, Buffer.from('whole'))
+    sockets[1]!.emit('data', bytes.subarray(0, 6))
+    sockets[0]!.emit('data', Buffer.alloc(36, 0xff))
+    sockets[1]!.emit('data', bytes.subarray(6))
+    expect(String(await second)).toBe('whole')
+    await connection.disconnect()
+  })
+})
+
+test('guarded: bytes that cannot be read end their connection, and nothing is thrown', async () => {
+  const { connection, sockets } = setUp({ guarded: true })
+  await connection.connect()
+  const asked = ask(connection)
+  asked.catch(() => undefined)
+  await turns()
+  sockets[0]!.emit('data', Buffer.alloc(8, NO_LENGTH))
+  expect(sockets[0]!.destroyedWith).toBeInstanceOf(RangeError)
+  await expect(asked).rejects.toThrow('Connection error')
+})
+
+describe('the client', () => {
+  const config = { brokers: ['broker:9092'], logLevel: logLevel.NOTHING }
+
+  test("of kafkajs: another object, and the user's stays as it is", () => {
+    const kafka = new Kafka(config)
+    const before = Reflect.ownKeys(kafka).map((key) => [key, Reflect.get(kafka, key) as unknown])
+    const ours = withGuardedConnections(kafka)
+    expect(ours).not.toBe(kafka)
+    expect(ours).toBeInstanceOf(Kafka)
+    expect(Reflect.ownKeys(kafka).map((key) => [key, Reflect.get(kafka, key) as unknown])).toEqual(before)
+  })
+
+  test('of a class that only sets kafkajs up: guarded too', () => {
+    class Ours extends Kafka {
+      constructor() {
+        super(config)
+      }
+    }
+    const kafka = new Ours()
+    expect(withGuardedConnections(kafka)).not.toBe(kafka)
+  })
+
+  test.each([
+    ['that makes its consumers in its own way', Object.assign(new Kafka(config), { consumer: () => undefined })],
+    [
+      'of a class that makes its producers in its own way',
+      new (class extends Kafka {
+        readonly #own = 1
+        override producer(...args: Parameters<Kafka['producer']>): ReturnType<Kafka['producer']> {
+          return this.#own === 1 ? super.producer(...args) : super.producer()
+        }
+      })(config),
+    ],
+    ['that is not of kafkajs', { consumer() {}, producer() {}, admin() {} }],
+  ])('%s: as it was given', (_, kafka) => {
+    expect(withGuardedConnections(kafka as unknown as KafkaJsLike)).toBe(kafka)
+  })
+})
