@@ -18,7 +18,7 @@ const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 export function kafkajsDriver(given: KafkaJsLike, logger: Logger): Driver {
   const clock = clockOf(given)
   const kafka = withGuardedConnections(given)
-  const denials = createDenials(given)
+  const denials = createDenials(kafka)
   const tools = { clock: clock ?? systemClock, logger }
   return {
     client: 'kafkajs',
