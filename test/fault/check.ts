@@ -4,7 +4,7 @@
  */
 import { deadTwice, explainDuplicates, type Explained } from './duplicates'
 import { callsOf, groupBy, isHappening, nameOf, type Call, type Evidence } from './evidence'
-import type { Line, Place } from './ledger'
+import type { Begin, Line, Place } from './ledger'
 import { disorder } from './order'
 import { longestStall } from './stalls'
 
@@ -73,8 +73,8 @@ export function check(evidence: Evidence): Findings {
   const wronglyDead = (evidence.main ?? []).filter(({ place, dies }) => dies === false && dead.has(place))
   for (const { place } of wronglyDead) problems.push(`${place} was dead-lettered, and its handler would have succeeded`)
 
-  const early = calls.filter(({ begin }) => begin.dueAt !== undefined && begin.at < begin.dueAt)
-  for (const { begin } of early) problems.push(`early by ${begin.dueAt! - begin.at} ms: ${nameOf(begin)}`)
+  const early = calls.filter(({ begin }) => latenessOf(begin) < 0)
+  for (const { begin } of early) problems.push(`early by ${-latenessOf(begin)} ms: ${nameOf(begin)}`)
 
   const { counts, unexplained } = explainDuplicates(evidence, calls)
   for (const begin of unexplained) problems.push(`called again without a reason: ${nameOf(begin)} at ${begin.at}`)
@@ -86,7 +86,7 @@ export function check(evidence: Evidence): Findings {
 
   const lateness = calls
     .filter(({ begin }) => begin.dueAt !== undefined)
-    .map(({ begin }) => begin.at - begin.dueAt!)
+    .map(({ begin }) => latenessOf(begin))
     .sort((a, b) => a - b)
   const share = (part: number): number =>
     lateness[Math.min(lateness.length - 1, Math.floor(lateness.length * part))] ?? 0
@@ -108,6 +108,11 @@ export function check(evidence: Evidence): Findings {
     latenessMs: { median: share(0.5), p99: share(0.99) },
     problems,
   }
+}
+
+/** A due time is a time of the wall, and the wall's clock is the one that the worker believes in. */
+function latenessOf({ at, skew = 0, dueAt = 0 }: Begin): number {
+  return at + skew - dueAt
 }
 
 /** Records with a copy on a retry topic for whose attempt no call has begun. */

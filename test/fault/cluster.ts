@@ -67,6 +67,8 @@ export interface CommitWatch {
   /** By `topic/partition`, in order of time: each commit that differed from the one before. */
   readonly history: ReadonlyMap<string, readonly SeenCommit[]>
   readonly looks: number
+  /** The topic is made anew: what was committed of it says nothing any more. */
+  forget(topic: string): void
   stop(): Promise<void>
 }
 
@@ -114,6 +116,10 @@ export async function watchCommits(
     history,
     get looks() {
       return looks
+    },
+    forget(topic) {
+      for (const key of highest.keys()) if (key.includes(` ${topic}/`)) highest.delete(key)
+      for (const key of history.keys()) if (key.startsWith(`${topic}/`)) history.delete(key)
     },
     async stop() {
       clearInterval(timer)

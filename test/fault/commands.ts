@@ -4,6 +4,7 @@
  */
 import type { ResilientConsumer } from '../../src'
 import type { Ledger } from './ledger'
+import { setSkew } from './wall-clock'
 
 export interface Command {
   readonly do: string
@@ -11,14 +12,32 @@ export interface Command {
 }
 
 export interface Inside {
+  /** What the handler asks before it works. */
+  readonly spells: Spells
   readonly consumer: ResilientConsumer
   readonly ledger: Ledger
+}
+
+export interface Spells {
+  /** So many first attempts are still to be held for ever. */
+  hang: number
 }
 
 export const COMMANDS: { readonly [name: string]: (inside: Inside, command: Command) => void } = {
   /** Writes the consumer's health into the ledger, for a person to read. */
   health: ({ consumer, ledger }) =>
     ledger.write({ what: 'note', text: `health: ${JSON.stringify(consumer.health())}` }),
+  /** Nothing runs in the process for `ms`: no heartbeat, no timer, no handler. It waits, and burns no core. */
+  block: (_, { ms }) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms as number),
+  /** The next `calls` first attempts never settle; 0 lets off those that have not come. */
+  hang({ spells }, { calls }) {
+    spells.hang = calls as number
+  },
+  /** From now on the wall clock of the process is `ms` ahead of the true time, or behind it where negative. */
+  skew({ ledger }, { ms }) {
+    setSkew(ms as number)
+    ledger.write({ what: 'note', text: `the clock is set, to ${new Date().toISOString()}` })
+  },
 }
 
 export function obey(inside: Inside, command: Command): void {

@@ -57,7 +57,7 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, int
     // Beside the ledgers where these stay: a start that fails while no broker answers is no news.
     const errors = into === undefined ? undefined : openSync(join(folder, `${name}.err`), 'a')
     const child = fork(path, [argument], {
-      execArgv: ['--import', 'tsx'],
+      execArgv: ['--import', 'tsx', '--import', new URL('wall-clock.preload.ts', import.meta.url).href],
       stdio: ['ignore', errors ?? 'inherit', errors ?? 'inherit', 'ipc'],
     })
     if (errors !== undefined) closeSync(errors)

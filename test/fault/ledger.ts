@@ -3,6 +3,7 @@
  * whole up to its death. One file for each process; times are ms since the epoch, of one machine.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { skew, trueNow } from './wall-clock'
 
 /** Where a record first stood: `topic/partition@offset`. It names the record at every attempt. */
 export type Place = string
@@ -10,7 +11,10 @@ export type Place = string
 interface Stamp {
   readonly worker: string
   readonly pid: number
+  /** True time. */
   readonly at: number
+  /** How much the worker's own clock was ahead of it, where it was, ms. */
+  readonly skew?: number
 }
 
 export interface Begin extends Stamp {
@@ -63,14 +67,14 @@ export interface Ledger {
   close(): void
 }
 
-/** Taken before anything may change it: a fault that sets a worker's clock leaves the ledger true. */
-const now = Date.now.bind(Date)
-
 export function openLedger(path: string, worker: string): Ledger {
   const file = openSync(path, 'a')
   return {
     // Synchronous: the line stands before the call that it tells of goes on.
-    write: (line) => void writeSync(file, `${JSON.stringify({ ...line, worker, pid: process.pid, at: now() })}\n`),
+    write(line) {
+      const stamp = { worker, pid: process.pid, at: trueNow(), ...(skew() !== 0 && { skew: skew() }) }
+      writeSync(file, `${JSON.stringify({ ...line, ...stamp })}\n`)
+    },
     close: () => closeSync(file),
   }
 }

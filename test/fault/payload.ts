@@ -8,6 +8,8 @@ export interface Wish {
   readonly ms: number
   /** Whether the handler gives a record to `ctx.send`, named after this one. */
   readonly send?: boolean
+  /** Makes the record large. */
+  readonly padding?: string
 }
 
 export const encodeWish = (wish: Wish): string => JSON.stringify(wish)

@@ -8,6 +8,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startBroker, type Broker } from '../helpers/broker'
+import { AUTHORIZED } from './acls'
 import { check, storyOf, type Findings } from './check'
 import { createCrew, openLog, type Crew } from './crew'
 import { untilCommitted, watchCommits, type CommitWatch } from './cluster'
@@ -17,7 +18,7 @@ import type { SuiteOptions } from './options'
 import { mustDie, wishIn } from './payload'
 import { planOf, planText } from './plan'
 import { startProduction, type Production } from './producer'
-import { hopOf, readAll } from './reader'
+import { hopOf, readAll, type Standing } from './reader'
 import { carryOut, type Window } from './timeline'
 
 const SCHEDULE = ['1s', '3s']
@@ -27,8 +28,12 @@ const DRAIN_WITHIN = 120_000
 /** Three nodes and the workers share what a small machine has. */
 const JVM = ['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
 
-/** The controller looks every second whether leaders are where they are preferred: see faults/leaders.ts. */
-const CONFIG = { 'leader.imbalance.check.interval.seconds': 1, 'leader.imbalance.per.broker.percentage': 0 }
+/** Rights can be taken away (acls.ts); the controller looks every second whether leaders are where they are preferred: see faults/leaders.ts. */
+const CONFIG = {
+  ...AUTHORIZED,
+  'leader.imbalance.check.interval.seconds': 1,
+  'leader.imbalance.per.broker.percentage': 0,
+}
 
 export interface Outcome {
   readonly findings: Findings
@@ -59,6 +64,8 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
   ])
   const windows: Window[] = []
   const problems: string[] = []
+  /** What stood on topics that were deleted. */
+  const kept: Standing[] = []
   let broker: Broker | undefined
   let crew: Crew | undefined
   let production: Production | undefined
@@ -110,6 +117,11 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
         topics: [topic, ...tiers, dlq],
         groups,
         produce: send,
+        lines: () => fleet.lines(),
+        async beforeRemake(name) {
+          kept.push(...(await readAll(kafka, admin, [name], `reader-${kept.length}`)))
+          watch?.forget(name)
+        },
         log,
       }
       await carryOut(world, steps, windows, totalMs).catch((error: Error) =>
@@ -125,7 +137,7 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
       await watch.stop()
       problems.push(...crew.unexpected)
 
-      const standing = await readAll(kafka, admin, [topic, ...tiers, dlq, out], 'reader')
+      const standing = [...kept, ...(await readAll(kafka, admin, [topic, ...tiers, dlq, out], 'reader'))]
       writeFileSync(
         join(folder, 'hops.jsonl'),
         standing

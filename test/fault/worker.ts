@@ -11,7 +11,7 @@ import {
   type EventOf,
   type RetrylineEvent,
 } from '../../src'
-import { obey, type Command } from './commands'
+import { obey, type Command, type Spells } from './commands'
 import { openLedger, type Ledger } from './ledger'
 import { decodeWish } from './payload'
 
@@ -42,6 +42,7 @@ const kafka = new Kafka({
   retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 10 },
 })
 const nothing = (): void => undefined
+const spells: Spells = { hang: 0 }
 
 const consumer = createResilientConsumer({
   kafka,
@@ -54,6 +55,8 @@ const consumer = createResilientConsumer({
   sessionTimeout: '4s',
   heartbeatInterval: '500ms',
   shutdownTimeout: '10s',
+  // More than a blocked loop lasts: a handler that has done its work by then has not failed.
+  handlerTimeout: '9s',
   logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   async handler({ topic, partition, message }, ctx) {
     const wish = decodeWish(message.value)
@@ -64,6 +67,13 @@ const consumer = createResilientConsumer({
       source: `${source.topic}/${source.partition}@${source.offset}`,
     }
     ledger.write({ what: 'begin', ...call, ...(dueAt !== undefined && { dueAt }) })
+    if (attempt === 1 && spells.hang > 0) {
+      spells.hang--
+      // The time-out is its end, though it never settles.
+      const timedOut = (): void => ledger.write({ what: 'end', ...call, outcome: 'failed' })
+      ctx.signal.addEventListener('abort', timedOut)
+      await new Promise(() => undefined)
+    }
     await work(wish.ms)
     const fails = attempt <= wish.fails
     if (wish.send === true && options.out !== undefined)
@@ -79,7 +89,7 @@ const lanes = new Map<string, readonly string[]>()
 consumer.on('all', (event) => note(ledger, event))
 
 let stopping = false
-process.on('message', (command: Command) => obey({ consumer, ledger }, command))
+process.on('message', (command: Command) => obey({ consumer, ledger, spells }, command))
 // Whoever started this process is gone, and with it whoever would end it.
 process.once('disconnect', () => {
   if (!stopping) process.exit(1)
@@ -132,6 +142,8 @@ function note(into: Ledger, event: RetrylineEvent): void {
     into.write({ what: 'routed', source: `${event.topic}/${event.partition}@${event.offset}` })
   if (event.type === 'reopened')
     into.write({ what: 'reopened', tier: event.tier, lost: [`${event.topic}/${event.partition}`] })
+  if (event.type === 'deadLettered' && event.reason === 'too-large')
+    into.write({ what: 'note', text: JSON.stringify(event) })
   if (event.type === 'crashed') into.write({ what: 'crashed', tier: event.tier })
   const worth = ['rebalanced', 'reopened', 'crashed', 'commitFailed', 'publishFailed', 'problem', 'abandoned', 'gone']
   const more = ['metadata', 'late', 'restarted', 'held', 'released', 'halted', 'envelope']

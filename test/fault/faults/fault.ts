@@ -18,6 +18,7 @@ import type { Broker } from '../../helpers/broker'
 import type { Chance } from '../chance'
 import type { Command } from '../commands'
 import type { Crew } from '../crew'
+import type { Line } from '../ledger'
 
 export interface World {
   /** Supervised worker processes: whichever ends is started again. */
@@ -39,6 +40,10 @@ export interface World {
   readonly groups: ReadonlyMap<string, string>
   /** Produces records of a fault's own; resolves with their ids once they are acknowledged. */
   produce(wishes: readonly ProducedWish[]): Promise<void>
+  /** What the workers have written so far. All of it is read: not to be asked too often. */
+  lines(): readonly Line[]
+  /** A topic is about to be deleted and made anew: what stands on it is read and kept for the checker. */
+  beforeRemake(topic: string): Promise<void>
   /** For a person who reads the log of the run. */
   log(text: string): void
 }

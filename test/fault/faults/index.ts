@@ -2,9 +2,27 @@
 import { brokerKill, brokerStop } from './broker'
 import { churn } from './churn'
 import type { Fault } from './fault'
+import { blockedLoop, clockJump, hangingHandlers } from './inside'
 import { kill } from './kill'
 import { leadersMove } from './leaders'
 import { networkFaults } from './network'
+import { notEnoughReplicas, rightRevoked, tooLarge } from './refused'
+import { topicRemade } from './remade'
 import { term } from './term'
 
-export const FAULTS: readonly Fault[] = [kill, term, churn, brokerStop, brokerKill, leadersMove, ...networkFaults]
+export const FAULTS: readonly Fault[] = [
+  kill,
+  term,
+  churn,
+  brokerStop,
+  brokerKill,
+  leadersMove,
+  ...networkFaults,
+  blockedLoop,
+  hangingHandlers,
+  clockJump,
+  rightRevoked,
+  tooLarge,
+  notEnoughReplicas,
+  topicRemade,
+]

@@ -1,0 +1,103 @@
+/** Copies that the cluster does not take, and commits and reads that it does not allow. */
+import { randomBytes } from 'node:crypto'
+import { revoke, type Right } from '../acls'
+import { encodeWish } from '../payload'
+import { changeSettings } from '../topic-settings'
+import type { Fault, Undo } from './fault'
+import { seen, tells } from './proof'
+
+const UNAUTHORIZED = /[Nn]ot authorized/
+const LIMIT = 50_000
+
+export const rightRevoked: Fault = {
+  name: 'right-revoked',
+  about: 'a right is taken away: to write a retry topic or the DLQ, to read the main topic, a retry topic or a group',
+  resource: 'topics',
+  lastsMs: [3_000, 7_000],
+  excuses: { copies: true, stall: true },
+  // A consumer that was refused again and again comes back after up to 8 s, and joins.
+  recoveryMs: 30_000,
+  async begin(world, chance) {
+    const [group, topic] = chance.pick([...world.groups])
+    const right = chance.pick<Right>([
+      { kind: 'topic', name: chance.pick([...world.tiers, world.dlq]), operation: 'write' },
+      { kind: 'topic', name: topic, operation: 'read' },
+      { kind: 'group', name: group, operation: 'read' },
+    ])
+    const from = Date.now()
+    world.log(`revoked: ${JSON.stringify(right)}`)
+    const giveBack = await revoke(world.admin, right)
+    return async () => {
+      try {
+        const refused = ['publishFailed', 'crashed', 'commitFailed', 'problem']
+        await seen(world, 'a worker was refused', from, (line) => refused.some((one) => tells(line, one, UNAUTHORIZED)))
+      } finally {
+        await giveBack()
+      }
+    }
+  },
+}
+
+export const tooLarge: Fault = {
+  name: 'too-large',
+  about: 'retry topics take less than what comes: it goes to the DLQ, cut down where that takes no more either',
+  resource: 'topics',
+  lastsMs: [1_000, 4_000],
+  excuses: { copies: false, stall: false },
+  async begin(world, chance) {
+    const from = Date.now()
+    const limited = chance.pick([world.tiers, [...world.tiers, world.dlq]])
+    const undos: Undo[] = []
+    for (const topic of limited) {
+      undos.push(await changeSettings(world.admin, topic, { 'max.message.bytes': String(LIMIT) }))
+    }
+    // Bytes of chance: what compresses well would fit. The wish is never granted: the DLQ is where such a record belongs.
+    const wishes = Array.from({ length: chance.between(3, 10) }, (_, i) => ({
+      key: `large-${i}`,
+      value: encodeWish({
+        id: `large-${from}-${i}`,
+        fails: 99,
+        fatal: false,
+        ms: 1,
+        padding: randomBytes(LIMIT).toString('base64'),
+      }),
+    }))
+    await world.produce(wishes)
+    return async () => {
+      try {
+        await seen(world, 'a copy was too large', from, (line) => tells(line, 'deadLettered', /"too-large"/))
+      } finally {
+        for (const undo of undos) await undo()
+      }
+    }
+  },
+}
+
+/** One node of three is down, and these topics want all three: nothing is stored on them. */
+export const notEnoughReplicas: Fault = {
+  name: 'not-enough-replicas',
+  about: 'a node is down, and retry topics or the DLQ want every replica in sync: NOT_ENOUGH_REPLICAS',
+  resource: 'node',
+  nodes: [3],
+  lastsMs: [4_000, 8_000],
+  excuses: { copies: true, stall: true },
+  recoveryMs: 25_000,
+  async begin(world, chance) {
+    const from = Date.now()
+    const undos: Undo[] = []
+    for (const topic of [...world.tiers, world.dlq])
+      undos.push(await changeSettings(world.admin, topic, { 'min.insync.replicas': '3' }))
+    const node = chance.between(1, 3)
+    world.log(`node ${node} stops`)
+    await world.broker.stopNode(node)
+    return async () => {
+      try {
+        const refused = /fewer in-sync replicas|not enough replicas|NOT_ENOUGH_REPLICAS/i
+        await seen(world, 'replicas were too few', from, (line) => tells(line, 'publishFailed', refused))
+      } finally {
+        for (const undo of undos) await undo()
+        await world.broker.startNode(node)
+      }
+    }
+  },
+}

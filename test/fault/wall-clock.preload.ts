@@ -1,0 +1,4 @@
+/** For `--import`, before the worker itself. */
+import { install } from './wall-clock'
+
+install()
