@@ -120,8 +120,8 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
         lines: () => fleet.lines(),
         async beforeRemake(name) {
           kept.push(...(await readAll(kafka, admin, [name], `reader-${kept.length}`)))
-          watch?.forget(name)
         },
+        remade: (name) => watch?.forget(name),
         log,
       }
       await carryOut(world, steps, windows, totalMs).catch((error: Error) =>

@@ -44,6 +44,8 @@ export interface World {
   lines(): readonly Line[]
   /** A topic is about to be deleted and made anew: what stands on it is read and kept for the checker. */
   beforeRemake(topic: string): Promise<void>
+  /** It is there again, and empty: commits of the old one say nothing any more. */
+  remade(topic: string): void
   /** For a person who reads the log of the run. */
   log(text: string): void
 }

@@ -75,6 +75,9 @@ export const hangingHandlers: Fault = {
   },
 }
 
+/** A session, three heartbeats of refused commits, and a join, generously, ms. */
+const AFTERMATH = 12_000
+
 /** kafkajs counts heartbeats and request time-outs by the wall clock, so either way the member may lose its session. */
 export const clockJump: Fault = {
   name: 'clock-jump',
@@ -98,6 +101,8 @@ export const clockJump: Fault = {
         (line) => line.what === 'begin' && line.skew === ms,
       )
       if (world.crew.alive.includes(one.slot)) world.crew.tell(one.slot, { do: 'skew', ms: 0 })
+      // That is a jump too: until the broker has missed the member, and it has a new client, its commits are refused.
+      await new Promise<void>((resolve) => void setTimeout(resolve, AFTERMATH))
     }
   },
 }

@@ -52,6 +52,7 @@ export const topicRemade: Fault = {
       await until(`${topic} is made anew`, made, 60_000)
       await setSettings(admin, topic, settings)
       log(`${topic} is there again, with ${partitions} partitions`)
+      world.remade(topic)
       await giveBack()
       await seen(world, `a publish to ${topic} failed meanwhile`, from, (line) =>
         tells(line, 'publishFailed', new RegExp(`"${topic.replaceAll('.', '\\.')}"`)),
