@@ -82,6 +82,8 @@ async function openSome(
   stale: () => boolean,
 ): Promise<readonly Lane[]> {
   const topics = [...new Set(lanes.map(({ topic }) => topic))]
+  // Before the question: a commit that is acknowledged while it is asked says nothing of an answer without it.
+  const stood = new Map(lanes.map((lane) => [lane, lane.committed]))
   const committed = await options.admin.committed(options.groupId, topics)
   if (stale()) return []
   const waiting: Lane[] = []
@@ -96,7 +98,9 @@ async function openSome(
     if (kept.length > 0) {
       const ranges = await options.admin.ranges(topic)
       if (stale()) return []
-      for (const lane of kept) goOnOrRemake(options, lane, known.get(lane.partition)?.offset ?? -1n, ranges)
+      for (const lane of kept) {
+        goOnOrRemake(options, lane, stood.get(lane), known.get(lane.partition)?.offset ?? -1n, ranges)
+      }
     }
     const fresh = without.filter((lane) => lane.state === 'opening')
     if (fresh.length === 0) continue
@@ -151,11 +155,17 @@ function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset
  * A kept lane of whose group the broker holds no offset. kafkajs itself commits -2 where its position has left the log: cut
  * below us, nobody else was at work, so ours is said again; or else the log is another one, as it is where our commit is gone.
  */
-function goOnOrRemake(options: OpeningOptions, lane: Lane, offset: bigint, ranges: readonly LogRange[]): void {
+function goOnOrRemake(
+  options: OpeningOptions,
+  lane: Lane,
+  stood: Commit | undefined,
+  offset: bigint,
+  ranges: readonly LogRange[],
+): void {
   if (lane.closed) return
   const range = ranges.find(({ partition }) => partition === lane.partition)
-  const gone = offset !== RESET && lane.committed !== undefined
-  if (range !== undefined && (gone || isOther(lane, range, offset))) {
+  const gone = offset !== RESET && stood !== undefined
+  if (range !== undefined && (gone || isOther(lane, range, stood, offset))) {
     options.remade(lane, range.low)
     return
   }
@@ -165,9 +175,14 @@ function goOnOrRemake(options: OpeningOptions, lane: Lane, offset: bigint, range
 }
 
 /** Whether the log is another one than the lane has read: by where it ends, or as kafkajs has put its -2 over a commit of ours. */
-export function isOther(lane: Lane, { low, high }: LogRange, found: bigint | undefined): boolean {
-  const { position = 0n, committed } = lane
-  return high < position || (found === RESET && committed !== undefined && low <= position)
+export function isOther(
+  { position = 0n }: Lane,
+  { low, high }: LogRange,
+  /** What stood at the broker, of ours, before that was asked. */
+  stood: Commit | undefined,
+  found: bigint | undefined,
+): boolean {
+  return high < position || (found === RESET && stood !== undefined && low <= position)
 }
 
 function toldOf({ emitter }: OpeningOptions, lane: Lane, { offset, metadata }: Commit): Told {

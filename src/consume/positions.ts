@@ -46,13 +46,14 @@ export function createPositions(options: PositionsOptions): Positions {
   }
 
   async function lookUp(lane: Lane, fetched: bigint): Promise<void> {
+    const stood = lane.committed
     const found = await logOf(lane, fetched)
     lookedUp.delete(lane)
     if (lane.closed || stopping()) return
     const { tier, topic, partition, position } = lane
     if (found !== undefined && position !== undefined) {
       const { low } = found.range
-      if (isOther(lane, found.range, found.committed)) {
+      if (isOther(lane, found.range, stood, found.committed)) {
         options.remade(lane, low)
         return
       }

@@ -342,6 +342,18 @@ describe('rule 6: whether a kept lane may go on', () => {
     expect(done).toEqual(['go on orders/0'])
   })
 
+  test('so does one whose first commit is acknowledged while it is asked for', async () => {
+    const { open, done, holdAnswers } = setUp({ committed: { 'orders/0': -1n }, logs: { orders: [[0n, 20n]] } })
+    const one = kept(7n)
+    one.committed = undefined
+    const answer = holdAnswers()
+    const opened = open([one])
+    one.committed = { offset: 7n, metadata: '' }
+    answer()
+    await opened
+    expect(done).toEqual(['go on orders/0'])
+  })
+
   test('P1: where the log is another one, since the topic was made anew, it is begun anew at the beginning', async () => {
     const another: [bigint, [bigint, bigint]][] = [
       [-1n, [0n, 3n]], // our commit went with the old topic
