@@ -6,7 +6,7 @@ import { changeSettings } from '../topic-settings'
 import type { Fault, Undo } from './fault'
 import { seen, tells } from './proof'
 
-const UNAUTHORIZED = /[Nn]ot authorized/
+const UNAUTHORIZED = /ForbiddenError|[Nn]ot authorized/
 const LIMIT = 50_000
 
 export const rightRevoked: Fault = {
