@@ -28,6 +28,22 @@ describe('the checker finds, of a whole run', () => {
     recoveryMs: 1_000,
   })
 
+  it('a second call long after the first, and lets it pass where every commit in between was refused', () => {
+    const twice = [
+      call({ at: 1, ends: 2 }),
+      moved('B', 9_000, { gained: ['t/0'] }),
+      call({ worker: 'B', at: 9_100, ends: 9_101 }),
+    ]
+    const refused = (at: number, tier = 'main'): Line[] => [
+      { what: 'commitRefused', worker: 'A', pid: 'A'.charCodeAt(0), at, tier },
+    ]
+    expect(found(twice)).toMatchObject({ unexplained: 1 })
+    expect(found([...twice, refused(500)])).toMatchObject({ unexplained: 0, duplicates: { revocation: 1 } })
+    expect(found([...twice, refused(500, '1s')])).toMatchObject({ unexplained: 1 })
+    const commits = new Map([['t/0', [{ at: 600, offset: 1n, done: [] }]]])
+    expect(found([...twice, refused(500)], { commits })).toMatchObject({ unexplained: 1 })
+  })
+
   it('a record that was acknowledged to the producer and is nowhere', () => {
     const acknowledged = new Map([
       ['r0', 1],

@@ -35,19 +35,13 @@ export function explainDuplicates(evidence: Evidence, calls: readonly Call[]): E
       const sends = senders.has(begin.place)
       const sameCopy = before.filter((call) => call.begin.source === begin.source)
       if (sameCopy.length > 0 && lanes.knownAsDone(begin)) unexplained.push(begin)
-      else if (sameCopy.some((call) => diedUnder(evidence, call, begin, sends))) counts.kill++
+      else if (sameCopy.some((call) => lanes.diedUnder(call, begin, sends))) counts.kill++
       else if (sameCopy.some((call) => lanes.takenAway(call, begin, sends))) counts.revocation++
       else if (sameCopy.length === 0 && copiedTwice(evidence, byAttempt, begin, copiesIn(before))) counts.copiedTwice++
       else unexplained.push(begin)
     }
   }
   return { counts, unexplained }
-}
-
-/** In flight, or done and perhaps uncommitted, when its worker died; the second call came after that. */
-function diedUnder(evidence: Evidence, call: Call, again: Begin, sends: boolean): boolean {
-  const death = evidence.kills.get(call.begin.worker)
-  return death !== undefined && death <= again.at + SLACK && mayBeUncommitted(evidence, settledAt(call, sends), death)
 }
 
 /**
@@ -59,26 +53,42 @@ function settledAt({ end, routedAt }: Call, sends: boolean): number | undefined 
   return sends ? undefined : end?.at
 }
 
-/** Whether what ended at `end` may have been without its commit at `at`: while the broker is away, nothing is committed. */
-function mayBeUncommitted(evidence: Evidence, end: number | undefined, at: number): boolean {
-  if (end === undefined || end >= at) return true
-  const away = (evidence.outages ?? []).reduce(
-    (sum, { from, to }) => sum + Math.max(0, Math.min(at, to + SLACK) - Math.max(end, from)),
-    0,
-  )
-  return at - end - away <= (evidence.uncommittedMs ?? UNCOMMITTED)
-}
-
 class Lanes {
   /** By tier, in order of time. */
   readonly #happenings: Map<string, Happening[]>
+  /** When commits were refused, in order of time, by process and tier. */
+  readonly #refusals: Map<string, Happening[]>
 
   constructor(private readonly evidence: Evidence) {
-    const moving = evidence.lines.filter(isHappening).filter(({ what }) => /rebalanced|reopened|crashed/.test(what))
-    this.#happenings = groupBy(
-      moving.sort((a, b) => a.at - b.at),
-      ({ tier = '' }) => tier,
+    const happenings = evidence.lines.filter(isHappening).sort((a, b) => a.at - b.at)
+    const moving = happenings.filter(({ what }) => /rebalanced|reopened|crashed/.test(what))
+    this.#happenings = groupBy(moving, ({ tier = '' }) => tier)
+    const refused = happenings.filter(({ what }) => what === 'commitRefused')
+    this.#refusals = groupBy(refused, ({ pid, tier = '' }) => `${pid} ${tier}`)
+  }
+
+  /** In flight, or done and perhaps uncommitted, when its worker died; the second call came after that. */
+  diedUnder(call: Call, again: Begin, sends: boolean): boolean {
+    const death = this.evidence.kills.get(call.begin.worker)
+    return death !== undefined && death <= again.at + SLACK && this.#mayBeUncommitted(call, sends, death)
+  }
+
+  /**
+   * Whether a call that was over may have been without its commit at `at`: it ended just before, or nothing was committed in
+   * between, since the broker was away or refused.
+   */
+  #mayBeUncommitted(call: Call, sends: boolean, at: number): boolean {
+    const end = settledAt(call, sends)
+    if (end === undefined || end >= at) return true
+    const away = (this.evidence.outages ?? []).reduce(
+      (sum, { from, to }) => sum + Math.max(0, Math.min(at, to + SLACK) - Math.max(end, from)),
+      0,
     )
+    if (at - end - away <= (this.evidence.uncommittedMs ?? UNCOMMITTED)) return true
+    // What the broker was seen to hold in spite of that is sorted out before (`knownAsDone`).
+    const { pid, source } = call.begin
+    const refused = this.#refusals.get(`${pid} ${tierOf(source)}`) ?? []
+    return refused.some((one) => one.at >= end && one.at <= at + SLACK)
   }
 
   /** The broker was seen to hold the copy as done before this process read where its lane begins. */
@@ -95,10 +105,9 @@ class Lanes {
 
   takenAway(call: Call, again: Begin, sends: boolean): boolean {
     const { begin } = call
-    const settled = settledAt(call, sends)
     const lane = laneOf(begin.source)
     const own = this.#happenings.get(tierOf(begin.source)) ?? []
-    const inTime = ({ at }: Happening): boolean => at >= begin.at && mayBeUncommitted(this.evidence, settled, at)
+    const inTime = ({ at }: Happening): boolean => at >= begin.at && this.#mayBeUncommitted(call, sends, at)
     const gainedElsewhere = own.some(
       (one) => one.pid !== begin.pid && one.gained?.includes(lane) && one.at <= again.at && inTime(one),
     )

@@ -43,7 +43,7 @@ export interface Routed extends Stamp {
 
 /** What happened to the worker: only these explain a record that was handled twice. */
 export interface Happening extends Stamp {
-  readonly what: 'started' | 'rebalanced' | 'reopened' | 'crashed' | 'stopping' | 'stopped'
+  readonly what: 'started' | 'rebalanced' | 'reopened' | 'crashed' | 'commitRefused' | 'stopping' | 'stopped'
   readonly tier?: string
   /** Of a rebalance: how many partitions went away. */
   readonly removed?: number

@@ -145,6 +145,7 @@ function note(into: Ledger, event: RetrylineEvent): void {
   if (event.type === 'deadLettered' && event.reason === 'too-large')
     into.write({ what: 'note', text: JSON.stringify(event) })
   if (event.type === 'crashed') into.write({ what: 'crashed', tier: event.tier })
+  if (event.type === 'commitFailed') into.write({ what: 'commitRefused', tier: event.tier })
   const worth = ['rebalanced', 'reopened', 'crashed', 'commitFailed', 'publishFailed', 'problem', 'abandoned', 'gone']
   const more = ['metadata', 'late', 'restarted', 'held', 'released', 'halted', 'envelope']
   if (worth.includes(event.type) || more.includes(event.type)) into.write({ what: 'note', text: JSON.stringify(event) })
