@@ -500,6 +500,8 @@ export class Group {
 
   /** The lane is to be allowed more. */
   #hurry(lane: Lane): void {
+    // Nothing starts there until the assignment, or ever again, and what is committed meanwhile allows nothing.
+    if (lane.marks?.clean) return
     if (lane.marks && lane.limit > 0) lane.marks.hurried = true
     lane.dirty = true
     this.#committer.hurry()

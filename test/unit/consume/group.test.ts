@@ -29,11 +29,13 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
   })
   /** Where the frontier has moved; commits that say something else at the same offset are left out. */
   const commits: bigint[] = []
+  let requests = 0
   let listener!: GroupListener
   const consumer = {
     ...{ start: () => Promise.resolve(), stop: () => Promise.resolve(), running: true },
     ...{ seek: nothing, pause: nothing, resume: nothing },
     commit(entries: readonly CommitEntry[]) {
+      requests++
       for (const { offset } of entries) if (offset !== (commits.at(-1) ?? 0n)) commits.push(offset)
       return Promise.resolve()
     },
@@ -93,6 +95,7 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
   return {
     ...{ group, clock, commits, of, copies, results, stored, away, limit, outages },
     passed: (first: bigint, next: bigint) => listener.passed(WHERE, first, next),
+    requests: () => requests,
     rebalancing: () => listener.rebalancing(),
     async assign(memberId = 'a', partitions = [WHERE]) {
       listener.assigned({ memberId, partitions })
@@ -317,4 +320,23 @@ describe('deadLetterLimit', () => {
     expect([copies.at(-1)?.topic, group.lanes.get('orders/0')?.held]).toEqual(['orders.dlq', 0])
     await group.close()
   })
+})
+
+test('rule 13: a lane that has used up what it may start when a rebalance comes commits once, and then waits', async () => {
+  const tools: { rebalancing?: () => void } = {}
+  let calls = 0
+  const handler: Handler = () => {
+    if (++calls === 2) tools.rebalancing?.()
+  }
+  const { group, clock, requests, rebalancing, assign, batch } = setUp(handler, { concurrency: 1 })
+  tools.rebalancing = rebalancing
+  await assign()
+  await batch(0, 1)
+  await batch(1, 1)
+  await clock.advance(1_000)
+  expect(calls).toBe(2)
+  const before = requests()
+  await clock.advance(1_000)
+  expect(requests() - before).toBe(0)
+  await group.close()
 })
