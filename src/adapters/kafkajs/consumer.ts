@@ -73,6 +73,8 @@ export function createKafkajsConsumer(
   let unknownSince: number | undefined
   /** A rebalance has begun, and we have not joined again. */
   let rejoining = false
+  /** When the broker last took us for a member, monotonic, ms. */
+  let beatAt = 0
   let rejoinTimer: Timer | undefined
   const joined = signal<void>()
   /** Of the present client. */
@@ -162,6 +164,7 @@ export function createKafkajsConsumer(
         if (state === 'crashed') contain('restarted', () => listener.restarted())
         member = true
         coordinator = 'known'
+        beatAt = clock.monotonic()
         settled()
         upWhereReady()
         joined.resolve()
@@ -180,7 +183,13 @@ export function createKafkajsConsumer(
       contain('rebalancing', () => listener.rebalancing())
     })
     client.on('consumer.fetch_start', () => {
-      if (client === consumer && rejoining && rejoinTimer === undefined) contain('fetch start', watchRejoin)
+      if (client !== consumer || rejoinTimer !== undefined || leaving) return
+      if (rejoining || isSilent()) contain('fetch start', watchRejoin)
+    })
+    client.on('consumer.heartbeat', () => {
+      if (client !== consumer) return
+      beatAt = clock.monotonic()
+      if (!rejoining) settled()
     })
     client.on('consumer.commit_offsets', () => {
       if (client === consumer) commitEvents++
@@ -260,13 +269,18 @@ export function createKafkajsConsumer(
   /**
    * The same where the join that fails is that of a rebalance: nothing starts until it is over, so nothing is committed
    * that could be refused. kafkajs fetches again, though it has not joined; one that still has a member id finds out at
-   * its next heartbeat, and then joins or tells of a rebalance anew.
+   * its next heartbeat, and then joins or tells of a rebalance anew. And where there is nothing to commit, as for a member
+   * without a partition, or the coordinator is one that is gone: no heartbeat for a whole session, though kafkajs fetches.
    */
   function watchRejoin(): void {
     rejoinTimer = clock.after(MISSED_BEATS * options.heartbeatIntervalMs, () => {
       rejoinTimer = undefined
       if (state === 'running') replaceClient(FORGOTTEN)
     })
+  }
+
+  function isSilent(): boolean {
+    return state === 'running' && clock.monotonic() - beatAt > options.sessionTimeoutMs
   }
 
   /** Whatever was wrong with our membership, it is over. */

@@ -89,6 +89,7 @@ export interface ConsumerLike {
   on(name: 'consumer.crash', listener: (event: { payload: CrashPayload }) => void): unknown
   on(name: 'consumer.fetch', listener: () => void): unknown
   on(name: 'consumer.fetch_start', listener: () => void): unknown
+  on(name: 'consumer.heartbeat', listener: () => void): unknown
   on(name: 'consumer.network.request_timeout', listener: () => void): unknown
   on(name: 'consumer.commit_offsets', listener: () => void): unknown
   on(name: 'consumer.end_batch_process', listener: (event: { payload: EndBatchPayload }) => void): unknown

@@ -657,6 +657,26 @@ describe('a member that the broker has forgotten', () => {
     expect(kafka.consumers).toHaveLength(1)
   })
 
+  test('with nothing to commit it is known by its silence: no heartbeat for a session, though it fetches', async () => {
+    const { clock, heard, kafka, running, stub } = setUp()
+    await running()
+    await clock.advance(20_000)
+    stub.emit('heartbeat')
+    await clock.advance(20_000)
+    stub.emit('fetch_start')
+    await clock.advance(10_001)
+    stub.emit('fetch_start')
+    // A process that was held up for long: its next heartbeat is answered, or has it join again.
+    stub.emit('heartbeat')
+    await clock.advance(20_000)
+    expect(kafka.consumers).toHaveLength(1)
+    await clock.advance(10_001)
+    stub.emit('fetch_start')
+    await clock.advance(9_000)
+    expect(heard.at(-1)).toMatch(/^crashed the group has dropped this member.* true$/)
+    expect(kafka.consumers).toHaveLength(2)
+  })
+
   test('a stop leaves no timer', async () => {
     const { clock, consumer, running, stub } = setUp()
     await running()
