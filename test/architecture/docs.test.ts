@@ -10,7 +10,7 @@ import { missingTopic } from '../../src/consume/topic-problems'
 import { FAILURE_REASONS, HEADER, LIMIT, OWN_HEADER_BUDGET, type Field } from '../../src/envelope'
 import { EVENT_TYPES, LOG_LINES, type EventType } from '../../src/observe'
 import { allowCommand } from '../../src/ports'
-import { accessOf, buildTopology, parseDuration } from '../../src/topology'
+import { accessOf, buildTopology, parseDuration, type Access, type Role } from '../../src/topology'
 import { members, pages, read, root, rows, sections, ticked } from './docs-source'
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort()
@@ -198,16 +198,28 @@ describe('docs/operations.md', () => {
     expect(/```sh\n([\s\S]*?)\n```/.exec(page)?.[1]).toBe(commands.join('\n'))
   })
 
-  it('has every permission that a consumer needs, and no other, and the commands for them', () => {
+  /** What the page says of when a permission is needed. */
+  const WHEN = {
+    verify: "unless `topicSetup: 'warn'`",
+    create: "`topicSetup: 'create'`",
+    formerGroupIds: "`formerGroupIds: ['old']`",
+    toRetry: 'to put them on a retry topic',
+    toMain: 'to put them on the main topic',
+    records: 'to show dead letters',
+  }
+  it.each<[Role, ...Access['when'][][]]>([
+    ['consumer', [undefined, 'verify']],
+    ['replayer', [undefined, 'toRetry', 'toMain']],
+    ['monitor', [undefined], ['records']],
+  ])('has every permission that a %s needs, and no other, and the commands for them', (role, ...blocks) => {
     const input = { topics: ['orders'], groupId: 'billing', delays: [60_000, 600_000, 3_600_000] }
-    const list = accessOf(buildTopology({ ...input, formerGroupIds: ['old'] }))
-    const when = { verify: "unless `topicSetup: 'warn'`", create: "`topicSetup: 'create'`" }
-    const lines = list.map(({ operation, resourceType, name, pattern, why, when: only }) => [
+    const list = accessOf(buildTopology({ ...input, formerGroupIds: ['old'] }), role)
+    const lines = list.map(({ operation, resourceType, name, pattern, why, when }) => [
       `\`${operation}\``,
       resourceType,
       `\`${name}\``,
       pattern,
-      only === undefined ? 'always' : only === 'formerGroupIds' ? "`formerGroupIds: ['old']`" : when[only],
+      when === undefined ? 'always' : WHEN[when],
       why,
     ])
     const table = [
@@ -216,20 +228,21 @@ describe('docs/operations.md', () => {
       ...lines,
     ]
     const text = table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
-    const found = /<!-- begin: permissions of a consumer -->\n\n([\s\S]*?)\n\n<!-- end/.exec(page)?.[1]
+    const found = new RegExp(`<!-- begin: permissions of a ${role} -->\n\n([\\s\\S]*?)\n\n<!-- end`).exec(page)?.[1]
     expect(found).toBe(text)
-    // One command for each resource: those that are always needed, and those for the look at the settings.
-    const usual = list.filter(({ when: only }) => only === undefined || only === 'verify')
-    const commands = [...new Set(usual.map(({ name }) => name))].map((name) => {
-      const own = usual.filter((access) => access.name === name)
-      const { resourceType, pattern } = own[0]!
-      const operations = own.map(({ operation }) => operation)
-      const command = allowCommand('User:billing', operations, resourceType, [name])
-      return pattern === 'prefixed' ? `${command} --resource-pattern-type prefixed` : command
-    })
-    expect(sections('docs/operations.md', '###').get('Permissions')).toContain(
-      `\`\`\`sh\n${commands.join('\n')}\n\`\`\``,
-    )
+    // One command for each resource: those that are usually needed, and in a block of their own those that some need.
+    const user = role === 'consumer' ? 'billing' : `billing-${role}`
+    for (const block of blocks) {
+      const usual = list.filter(({ when }) => block.includes(when))
+      const commands = [...new Set(usual.map(({ name }) => name))].map((name) => {
+        const own = usual.filter((access) => access.name === name)
+        const { resourceType, pattern } = own[0]!
+        const operations = own.map(({ operation }) => operation)
+        const command = allowCommand(`User:${user}`, operations, resourceType, [name])
+        return pattern === 'prefixed' ? `${command} --resource-pattern-type prefixed` : command
+      })
+      expect(page).toContain(`\`\`\`sh\n${commands.join('\n')}\n\`\`\``)
+    }
   })
 
   /** The block of JSON that is announced as an example of this type. */

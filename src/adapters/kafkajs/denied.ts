@@ -19,7 +19,8 @@ const RESOURCE_OF: Readonly<Record<string, Forbidden['resourceType']>> = {
   GROUP_AUTHORIZATION_FAILED: 'group',
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 'transactional-id',
 }
-const COORDINATOR = 0
+/** Kafka's number for the kind of a coordinator; nothing else has one. */
+const COORDINATOR = { group: 0, 'transactional-id': 1 }
 /** So many names are told: the whole must fit a log line. */
 const NAMED = 3
 
@@ -29,12 +30,13 @@ export function deniedType(error: unknown): Forbidden['resourceType'] | undefine
 }
 
 export interface Denials {
-  /** The error itself where no permission is missing. */
+  /**
+   * The error itself where no permission is missing. Where it is that no node tells the coordinator of what was asked
+   * for, a node is asked why.
+   */
   explain(error: unknown, asked: readonly Asked[]): Promise<unknown>
   /** The same for who cannot wait; names the principal once a cluster of this client has been seen. */
   explainNow(error: unknown, asked: readonly Asked[]): unknown
-  /** `error` is that no node tells the coordinator of a group: the refusal behind it, where it is one. */
-  explainCoordinator(error: unknown, groupId: string): Promise<unknown>
   /** Looks at the settings of the client that a cluster was made by. */
   see(cluster: ClusterLike): Promise<void>
 }
@@ -57,15 +59,13 @@ export function createDenials(kafka: KafkaJsLike): Denials {
   return {
     see,
     explainNow,
-    async explainCoordinator(error, groupId) {
-      if ((error as { name?: unknown } | null)?.name !== 'KafkaJSGroupCoordinatorNotFound') return error
-      const cluster = clusterOf(kafka)
-      await see(cluster)
-      const denied = await connected(cluster as Asker, () => coordinatorDenied(cluster, groupId))
-      const asked: Asked = { operation: 'Describe', resourceType: 'group', names: [groupId] }
-      return denied === undefined ? error : explainNow(denied, [asked])
-    },
     async explain(error, asked) {
+      if (isCoordinatorNotTold(error)) {
+        const cluster = clusterOf(kafka)
+        await see(cluster)
+        const denied = await connected(cluster as Asker, () => anyCoordinatorDenied(cluster, asked))
+        return denied === undefined ? error : explainNow(denied, asked)
+      }
       if (deniedType(error) === undefined) return error
       if (seen === undefined) await see(clusterOf(kafka))
       await seen
@@ -73,6 +73,9 @@ export function createDenials(kafka: KafkaJsLike): Denials {
     },
   }
 }
+
+const isCoordinatorNotTold = (error: unknown): boolean =>
+  (error as { name?: unknown } | null)?.name === 'KafkaJSGroupCoordinatorNotFound'
 
 function forbidden(cause: unknown, { operation, resourceType, names }: Asked, principal: string | undefined): unknown {
   const told = names.slice(0, NAMED).map((name) => `'${name}'`)
@@ -148,15 +151,30 @@ interface Asker {
 }
 
 /**
- * kafkajs swallows why no node tells it the coordinator of a group. Asked of one node directly, it is the error of a missing
- * permission, or undefined where it is anything else.
+ * kafkajs swallows why no node tells it the coordinator of a group, or of a transactional id. Asked of one node directly, it
+ * is the error of a missing permission, or undefined where it is anything else.
  */
-export async function coordinatorDenied(cluster: ClusterLike, groupId: string): Promise<unknown> {
+export async function coordinatorDenied(
+  cluster: ClusterLike,
+  name: string,
+  type: 'group' | 'transactional-id' = 'group',
+): Promise<unknown> {
   try {
     const broker = await (cluster as Asker).findControllerBroker?.()
-    await broker?.findGroupCoordinator?.({ groupId, coordinatorType: COORDINATOR })
+    await broker?.findGroupCoordinator?.({ groupId: name, coordinatorType: COORDINATOR[type] })
     return undefined
   } catch (error) {
-    return deniedType(error) === 'group' ? error : undefined
+    return deniedType(error) === type ? error : undefined
   }
+}
+
+async function anyCoordinatorDenied(cluster: ClusterLike, asked: readonly Asked[]): Promise<unknown> {
+  for (const { resourceType, names } of asked) {
+    if (resourceType === 'topic') continue
+    for (const name of names) {
+      const denied = await coordinatorDenied(cluster, name, resourceType)
+      if (denied !== undefined) return denied
+    }
+  }
+  return undefined
 }

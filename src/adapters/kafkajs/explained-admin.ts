@@ -42,7 +42,7 @@ export function explainedAdmin(admin: TopicAdmin, denials: Denials): TopicAdmin 
       try {
         return await admin.committed(groupId, topics)
       } catch (error) {
-        throw await denials.explain(await denials.explainCoordinator(error, groupId), [
+        throw await denials.explain(error, [
           { operation: 'Describe', resourceType: 'group', names: [groupId] },
           { operation: 'Describe', resourceType: 'topic', names: topics },
         ])

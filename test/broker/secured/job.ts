@@ -74,7 +74,7 @@ export async function openJob(broker: SecuredBroker, client: KafkaConfig, option
     ].join('\n')
   return {
     topology,
-    access: accessOf(topology),
+    access: accessOf(topology, 'consumer'),
     consumer,
     hooks,
     calls,

@@ -1,11 +1,12 @@
 /** TLS, SASL and permissions, on a broker that has all three and allows nobody what it was not told to. */
 import type { KafkaConfig, SASLOptions } from 'kafkajs'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { ForbiddenError } from '../../../src'
-import { accessOf, buildTopology, type Access } from '../../../src/topology'
+import { accessOf, buildTopology } from '../../../src/topology'
 import { startSecuredBroker, type SecuredBroker } from '../../helpers/broker-secured'
 import { describeWithOwnBrokers } from '../../helpers/broker-shared'
 import { needed, openJob, quick, type Job, type JobOptions } from './job'
+import { besideAConsumer, key, NAMES } from './role-tests'
 
 const PASSWORD = 'correct-horse'
 const BILLING = 'User:billing'
@@ -32,12 +33,11 @@ const refusal = async ({ consumer }: Job): Promise<ForbiddenError> =>
     (error: unknown) => error as ForbiddenError,
   )
 
-const key = ({ operation, resourceType, name, pattern }: Access): string =>
-  `${operation} ${resourceType} ${name} ${pattern}`
-
 describeWithOwnBrokers('secured brokers', () => {
   beforeAll(async () => {
-    broker = await startSecuredBroker({ users: { billing: PASSWORD, passing: PASSWORD } })
+    broker = await startSecuredBroker({
+      users: { billing: PASSWORD, passing: PASSWORD, replayer: PASSWORD, monitor: PASSWORD },
+    })
   })
   afterEach(async () => {
     await Promise.all(open.splice(0).map(({ consumer }) => consumer.stop({ timeout: '5s' })))
@@ -140,8 +140,7 @@ describeWithOwnBrokers('secured brokers', () => {
     } else await works(one)
   })
 
-  // The names differ from test to test, the lines do not.
-  const lines = accessOf(buildTopology({ topics: ['orders'], groupId: 'billing', delays: [100, 200] }))
+  const lines = accessOf(NAMES, 'consumer')
 
   it.each(lines.map((line, i) => [key(line), i] as const))('each of it is needed: %s', async (_, i) => {
     const topicSetup = lines[i]!.when === 'create' ? 'create' : 'verify'
@@ -189,7 +188,7 @@ describeWithOwnBrokers('secured brokers', () => {
     const topology = buildTopology({ topics: ['orders'], groupId: 'billing', delays: [100], formerGroupIds: [former] })
     await broker.allow(
       BILLING,
-      accessOf(topology).filter(({ when }) => when === 'formerGroupIds'),
+      accessOf(topology, 'consumer').filter(({ when }) => when === 'formerGroupIds'),
     )
     await one.untilDead(1)
   })
@@ -218,6 +217,10 @@ describeWithOwnBrokers('secured brokers', () => {
     await one.untilDead(3)
     const count = (value: string): number => one.calls.filter((call) => call === value).length
     await one.until(() => ['bad', 'bad-1', 'bad-2'].every((value) => count(value) >= 3))
+  })
+
+  describe.each(['replayer', 'monitor'] as const)('a %s', (role) => {
+    besideAConsumer(role, () => broker, scram)
   })
 })
 

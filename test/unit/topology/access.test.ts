@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { allowCommand } from '../../../src/ports'
-import { accessOf, buildTopology, operationsOn, type Access, type TopologyInput } from '../../../src/topology'
+import {
+  accessOf,
+  buildTopology,
+  operationsOn,
+  type Access,
+  type Role,
+  type TopologyInput,
+} from '../../../src/topology'
 
-const told = (input: Partial<TopologyInput>): string[] =>
-  accessOf(buildTopology({ topics: ['orders'], groupId: 'billing', delays: [60_000], ...input })).map(
+const told = (input: Partial<TopologyInput>, role: Role = 'consumer'): string[] =>
+  accessOf(buildTopology({ topics: ['orders'], groupId: 'billing', delays: [60_000], ...input }), role).map(
     ({ operation, resourceType, name, pattern, when }: Access) =>
       `${operation} ${resourceType} ${name}${pattern === 'prefixed' ? '*' : ''}${when === undefined ? '' : ` (${when})`}`,
   )
@@ -27,7 +34,9 @@ describe('accessOf', () => {
   })
 
   it('without waits: no retry topic, no second group', () => {
-    expect(told({ delays: [] }).filter((line) => line.includes('retry'))).toEqual([])
+    for (const role of ['consumer', 'replayer', 'monitor'] as const) {
+      expect(told({ delays: [] }, role).filter((line) => line.includes('retry'))).toEqual([])
+    }
   })
 
   it('names by topic and group, and names of the user', () => {
@@ -41,8 +50,31 @@ describe('accessOf', () => {
     expect(added).toEqual(['Describe group old.retry.* (formerGroupIds)'])
   })
 
+  it('who replays reads dead letters and writes them back, and nothing else', () => {
+    expect(told({ delays: [60_000, 600_000], formerGroupIds: ['old'] }, 'replayer')).toEqual([
+      'Read topic orders.dlq',
+      'Read group billing.replay',
+      'Write topic orders.retry.* (toRetry)',
+      'Write topic orders (toMain)',
+    ])
+  })
+
+  it('who watches writes nothing, and reads nothing but the dead letters that it shows', () => {
+    expect(told({ delays: [60_000, 600_000] }, 'monitor')).toEqual([
+      'Describe topic orders',
+      'Describe topic orders.retry.*',
+      'Describe topic orders.dlq',
+      'Describe group billing',
+      'Describe group billing.retry.*',
+      'DescribeConfigs topic orders.retry.*',
+      'DescribeConfigs topic orders.dlq',
+      'Read topic orders.dlq (records)',
+      'Read group billing.monitor (records)',
+    ])
+  })
+
   it('says of each topic what the list says', () => {
-    const list = accessOf(buildTopology({ topics: ['orders'], groupId: 'billing', delays: [60_000] }))
+    const list = accessOf(buildTopology({ topics: ['orders'], groupId: 'billing', delays: [60_000] }), 'consumer')
     const on = (name: string): string[] =>
       list.filter((one) => one.name === name && one.when !== 'create').map(({ operation }) => operation)
     expect(operationsOn('main', true)).toEqual(on('orders'))

@@ -58,16 +58,17 @@ describe('a refusal', () => {
   })
 
   it('everything else is left as it is', async () => {
-    const { explain, explainCoordinator } = createDenials(nobody)
+    const { explain } = createDenials(nobody)
     for (const error of [refused('UNKNOWN_TOPIC_OR_PARTITION'), new Error('x'), null, 'text']) {
       expect(await explain(error, [READ])).toBe(error)
-      expect(await explainCoordinator(error, 'billing')).toBe(error)
     }
     // Nobody asked for a group here, so nothing can be said of one.
     const group = refused('GROUP_AUTHORIZATION_FAILED')
     expect(await explain(group, [READ])).toBe(group)
     const lost = Object.assign(new Error('lost'), { name: 'KafkaJSGroupCoordinatorNotFound' })
-    expect(await explainCoordinator(lost, 'billing')).toBe(lost)
+    // Nor can a node be asked why, where there is none.
+    expect(await explain(lost, [READ])).toBe(lost)
+    expect(await explain(lost, [READ, { operation: 'Read', resourceType: 'group', names: ['billing'] }])).toBe(lost)
   })
 })
 
