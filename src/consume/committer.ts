@@ -200,7 +200,7 @@ function entryOf({ lane: { topic, partition }, draft: { offset, metadata } }: Ch
   return { topic, partition, offset, metadata }
 }
 
-/** `held`: lanes whose present commit is the one that the broker holds already. */
+/** `held`: lanes whose present commit is the one that the broker holds already, or one that may not be made. */
 function choose(lanes: Iterable<Lane>, withMetadata: boolean): { chosen: Chosen[]; held: Lane[] } {
   const chosen: Chosen[] = []
   const held: Lane[] = []
@@ -211,7 +211,12 @@ function choose(lanes: Iterable<Lane>, withMetadata: boolean): { chosen: Chosen[
     const { committed } = lane
     const whole = draftCommit(lane)
     const draft = withMetadata ? whole : { ...whole, metadata: '' }
-    if (committed !== undefined && draft.offset < committed.offset) continue
+    if (committed !== undefined && draft.offset < committed.offset) {
+      // There is nothing that could be said: the lane must not wait for it.
+      noteRefused(lane)
+      held.push(lane)
+      continue
+    }
     lane.crowded = draft.metadata.length > CROWDED
     if (committed !== undefined && lane.sent.length === 0 && isSame(draft, committed)) {
       noteAcknowledged(lane, draft)
