@@ -14,6 +14,9 @@ const NO_SUCH_TOPIC: ReadonlySet<string | undefined> = new Set([
   'INVALID_TOPIC_EXCEPTION',
 ])
 
+/** How often metadata may be lost to other questions before it counts as an error. */
+const METADATA_TRIES = 3
+
 const NO_ANSWER = 'the broker has not answered a request of the admin client; a new connection is made'
 
 /**
@@ -100,6 +103,31 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
     if (cold.length > 0) await partitions(cold)
   }
 
+  /**
+   * kafkajs keeps the metadata of the topics that it was last asked for, and of no others. Where two questions meet, it takes the
+   * topic of one for a topic without partitions: a group's offsets are then missing from the answer, as if it had none, and a
+   * log's ends are a TypeError. Such an answer is none.
+   */
+  async function withMetadata<T>(
+    topics: readonly string[],
+    question: (admin: AdminLike) => Promise<T>,
+    isWhole: (answer: T) => boolean,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      await warmUp(topics)
+      let answer: { readonly whole: boolean; readonly value: T } | undefined
+      try {
+        const value = await ask(question)
+        answer = { whole: isWhole(value), value }
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error
+      }
+      if (answer?.whole) return answer.value
+      for (const topic of topics) warm.delete(topic)
+      if (tries === METADATA_TRIES) throw new RetrylineError('RETRYLINE_CONNECT', noMetadata(topics))
+    }
+  }
+
   return {
     connect: () => connected(line),
     async disconnect() {
@@ -149,8 +177,11 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
       )
     },
     async committed(groupId, topics) {
-      await warmUp(topics)
-      const found = await ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }))
+      const found = await withMetadata(
+        topics,
+        (admin) => admin.fetchOffsets({ groupId, topics: [...topics] }),
+        (answer) => topics.every((topic) => answer.some((one) => one.topic === topic && one.partitions.length > 0)),
+      )
       return found.flatMap(({ topic, partitions: all }) =>
         all.map(({ partition, offset, metadata }): CommittedOffset => ({
           topic,
@@ -161,8 +192,7 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
       )
     },
     async ranges(topic) {
-      await warmUp([topic])
-      const found = await ask((admin) => admin.fetchTopicOffsets(topic))
+      const found = await withMetadata([topic], (admin) => admin.fetchTopicOffsets(topic), isSome)
       return found.map(({ partition, low, high }): LogRange => ({
         topic,
         partition,
@@ -171,12 +201,16 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
       }))
     },
     async offsetsAt(topic, time) {
-      await warmUp([topic])
-      const found = await ask((admin) => admin.fetchTopicOffsetsByTimestamp(topic, time))
+      const found = await withMetadata([topic], (admin) => admin.fetchTopicOffsetsByTimestamp(topic, time), isSome)
       return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]))
     },
   }
 }
+
+const isSome = (answer: readonly unknown[]): boolean => answer.length > 0
+
+const noMetadata = (topics: readonly string[]): string =>
+  `kafkajs has no metadata of ${topics.map((topic) => `'${topic}'`).join(', ')}: do they exist?`
 
 function toNumber(value: string | undefined): number | undefined {
   return value === undefined || value === '' ? undefined : Number(value)

@@ -101,6 +101,48 @@ describe('rule 8: the metadata of our own topics is loaded before the first look
   })
 })
 
+describe('P1: an answer without a topic, since kafkajs has lost its metadata to another question, is none', () => {
+  function forgetful(times: number) {
+    const calls: string[] = []
+    let left = times
+    const lost = (): boolean => left-- > 0
+    const kafka = createStubKafka({
+      async fetchTopicMetadata(options) {
+        calls.push(`metadata ${options?.topics.join()}`)
+        return { topics: options!.topics.map((name) => ({ name, partitions: [{ partitionId: 0 }] })) }
+      },
+      async fetchOffsets({ topics: asked }) {
+        calls.push('offsets')
+        return asked!.map((topic) => ({
+          topic,
+          partitions: lost() ? [] : [{ partition: 0, offset: '7', metadata: null }],
+        }))
+      },
+      async fetchTopicOffsets() {
+        calls.push('ranges')
+        if (lost())
+          throw new TypeError("Cannot destructure property 'partitions' of 'low.pop(...)' as it is undefined.")
+        return [{ partition: 0, offset: '9', low: '3', high: '9' }]
+      },
+    })
+    return { admin: createKafkajsAdmin(kafka), calls }
+  }
+
+  test('it is asked again, with the metadata loaded anew', async () => {
+    const offsets = forgetful(1)
+    expect(await offsets.admin.committed('g', ['a'])).toMatchObject([{ partition: 0, offset: 7n }])
+    expect(offsets.calls).toEqual(['metadata a', 'offsets', 'metadata a', 'offsets'])
+    const ranges = forgetful(1)
+    expect(await ranges.admin.ranges('a')).toMatchObject([{ low: 3n, high: 9n }])
+    expect(ranges.calls).toEqual(['metadata a', 'ranges', 'metadata a', 'ranges'])
+  })
+
+  test('and where that does not help it is an error, never "no offset"', async () => {
+    await expect(forgetful(99).admin.committed('g', ['a'])).rejects.toThrow("no metadata of 'a'")
+    await expect(forgetful(99).admin.ranges('a')).rejects.toThrow("no metadata of 'a'")
+  })
+})
+
 test('P8: offsets beyond 2^53 are exact', async () => {
   const { admin } = setUp({ a: 1 })
   const at = 2n ** 53n + 1n
