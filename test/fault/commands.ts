@@ -2,6 +2,7 @@
  * What a worker can be told to do to itself, over IPC. A fault sends one with `crew.tell(slot, { do: 'name', … })`; the worker
  * writes down that it got it, and does it.
  */
+import { createRequire } from 'node:module'
 import type { ResilientConsumer } from '../../src'
 import type { Ledger } from './ledger'
 import { setSkew } from './wall-clock'
@@ -23,6 +24,13 @@ export interface Spells {
   hang: number
 }
 
+// Node finds only some of kafkajs's names for an import.
+const { CompressionCodecs: codecs } = createRequire(import.meta.url)('kafkajs') as {
+  CompressionCodecs: Record<number, () => unknown>
+}
+const GZIP = 1
+const gzip = codecs[GZIP]!
+
 export const COMMANDS: { readonly [name: string]: (inside: Inside, command: Command) => void } = {
   /** Writes the consumer's health into the ledger, for a person to read. */
   health: ({ consumer, ledger }) =>
@@ -37,6 +45,13 @@ export const COMMANDS: { readonly [name: string]: (inside: Inside, command: Comm
   skew({ ledger }, { ms }) {
     setSkew(ms as number)
     ledger.write({ what: 'note', text: `the clock is set, to ${new Date().toISOString()}` })
+  },
+  /** Takes gzip from kafkajs, or gives it back: its error is that of a codec that nobody has registered. */
+  codec: (_, { known }) => {
+    const none = (): never => {
+      throw Object.assign(new Error('GZIP compression not implemented'), { name: 'KafkaJSNotImplemented' })
+    }
+    codecs[GZIP] = known === true ? gzip : none
   },
 }
 

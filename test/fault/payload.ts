@@ -13,7 +13,11 @@ export interface Wish {
 }
 
 export const encodeWish = (wish: Wish): string => JSON.stringify(wish)
-export const decodeWish = (value: Buffer | null): Wish => JSON.parse(String(value)) as Wish
+export function decodeWish(value: Buffer | null): Wish {
+  const wish = JSON.parse(String(value)) as Wish | null
+  if (typeof wish?.id !== 'string' || typeof wish.fails !== 'number') throw new TypeError('no wish of the load')
+  return wish
+}
 
 /** A mix by number: most succeed, some need a retry or two, a few never succeed, a few are fatal at once. */
 export function wishOf(n: number, slowest: number): Wish {

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { startBroker, type Broker } from '../helpers/broker'
 import { AUTHORIZED } from './acls'
 import { check, storyOf, type Findings } from './check'
+import { changedBytes } from './bytes'
 import { createCrew, openLog, type Crew } from './crew'
 import { untilCommitted, watchCommits, type CommitWatch } from './cluster'
 import type { World } from './faults/fault'
@@ -171,7 +172,8 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
         ordering,
         delivery,
       })
-      problems.push(...findings.problems)
+      const copies = standing.filter((one) => tiers.includes(one.topic) || one.topic === dlq)
+      problems.push(...findings.problems, ...changedBytes(on(topic), copies))
       const { kafkajsDeaths, lingering, failedStarts } = crew
       const counts = { kafkajsDeaths, lingering, failedStarts, acknowledged: production.acknowledged.size }
       writeFileSync(join(folder, 'windows.json'), JSON.stringify(windows))

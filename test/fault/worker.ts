@@ -13,7 +13,7 @@ import {
 } from '../../src'
 import { obey, type Command, type Spells } from './commands'
 import { openLedger, type Ledger } from './ledger'
-import { decodeWish } from './payload'
+import { decodeWish, type Wish } from './payload'
 
 export interface WorkerOptions {
   readonly name: string
@@ -59,7 +59,6 @@ const consumer = createResilientConsumer({
   handlerTimeout: '9s',
   logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   async handler({ topic, partition, message }, ctx) {
-    const wish = decodeWish(message.value)
     const { attempt, dueAt, source } = ctx
     const call = {
       place: `${topic}/${partition}@${message.offset}`,
@@ -73,6 +72,14 @@ const consumer = createResilientConsumer({
       const timedOut = (): void => ledger.write({ what: 'end', ...call, outcome: 'failed' })
       ctx.signal.addEventListener('abort', timedOut)
       await new Promise(() => undefined)
+    }
+    let wish: Wish
+    try {
+      wish = decodeWish(message.value)
+    } catch (error) {
+      // What strangers write fails as it does in a service, and stands in the ledger like any call.
+      ledger.write({ what: 'end', ...call, outcome: 'failed' })
+      throw error
     }
     await work(wish.ms)
     const fails = attempt <= wish.fails
@@ -147,7 +154,7 @@ function note(into: Ledger, event: RetrylineEvent): void {
   if (event.type === 'crashed') into.write({ what: 'crashed', tier: event.tier })
   if (event.type === 'commitFailed') into.write({ what: 'commitRefused', tier: event.tier })
   const worth = ['rebalanced', 'reopened', 'crashed', 'commitFailed', 'publishFailed', 'problem', 'abandoned', 'gone']
-  const more = ['metadata', 'late', 'restarted', 'held', 'released', 'halted', 'envelope']
+  const more = ['metadata', 'late', 'restarted', 'held', 'released', 'unreadable', 'readable', 'halted', 'envelope']
   if (worth.includes(event.type) || more.includes(event.type)) into.write({ what: 'note', text: JSON.stringify(event) })
 }
 

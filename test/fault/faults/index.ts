@@ -2,6 +2,7 @@
 import { brokerKill, brokerStop } from './broker'
 import { churn } from './churn'
 import type { Fault } from './fault'
+import { hostileBytes, unknownCodec } from './hostile'
 import { blockedLoop, clockJump, hangingHandlers } from './inside'
 import { kill } from './kill'
 import { leadersMove } from './leaders'
@@ -25,4 +26,6 @@ export const FAULTS: readonly Fault[] = [
   tooLarge,
   notEnoughReplicas,
   topicRemade,
+  hostileBytes,
+  unknownCodec,
 ]
