@@ -13,6 +13,7 @@ export const rightRevoked: Fault = {
   name: 'right-revoked',
   about: 'a right is taken away: to write a retry topic or the DLQ, to read the main topic, a retry topic or a group',
   resource: 'topics',
+  nodes: [1],
   lastsMs: [3_000, 7_000],
   excuses: { copies: true, stall: true },
   // A consumer that was refused again and again comes back after up to 8 s, and joins.
