@@ -81,6 +81,7 @@ export const FIELDS = {
   handlerTimeout: duration(10, DAY).default(30 * SECOND),
   shutdownTimeout: duration(1, HOUR, true).default(20 * SECOND),
   publishTimeout: duration(SECOND, HOUR).default(3 * MINUTE),
+  delivery: oneOf('at-least-once', 'exactly-once').default('at-least-once'),
   commitInterval: duration(10, MINUTE).default(200),
   deadline: duration(1, 365 * DAY).optional(),
   outage: z

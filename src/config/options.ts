@@ -94,6 +94,14 @@ export interface ResilientConsumerOptions<
    * is a copy that stands twice, never one that is lost. 1 s to 1 h.
    */
   readonly publishTimeout?: Duration
+  /**
+   * What becomes of a failure of ours in the middle of passing a record on. `'at-least-once'` (default): its copy may stand
+   * twice. `'exactly-once'`: copies on retry and dead letter topics, and what a handler gives to `ctx.send()`, go into one
+   * Kafka transaction together with the offsets, so that readers with `read_committed` see each of them once. It costs a
+   * producer for each partition and some ms for each failed record, and covers no effect outside Kafka: see
+   * `docs/exactly-once.md`.
+   */
+  readonly delivery?: 'at-least-once' | 'exactly-once'
   /** Settled offsets are committed at most so long after the first of them. 10 ms to 60 s, default `'200ms'`. */
   readonly commitInterval?: Duration
   /**

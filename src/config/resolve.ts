@@ -105,6 +105,7 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
     handlerTimeoutMs: checked.handlerTimeout,
     shutdownTimeoutMs: checked.shutdownTimeout,
     publishTimeoutMs: checked.publishTimeout,
+    delivery: checked.delivery,
     commitIntervalMs: checked.commitInterval,
     deadlineMs: checked.deadline,
     outage: Object.freeze({

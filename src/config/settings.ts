@@ -29,6 +29,7 @@ export interface Settings {
   readonly handlerTimeoutMs: number
   readonly shutdownTimeoutMs: number
   readonly publishTimeoutMs: number
+  readonly delivery: 'at-least-once' | 'exactly-once'
   readonly commitIntervalMs: number
   readonly deadlineMs: number | undefined
   /** When a dependency counts as down, and how often it is tried then. */

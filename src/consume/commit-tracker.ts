@@ -124,6 +124,12 @@ export class CommitTracker<T extends Tracked> {
     return true
   }
 
+  /** The offset behind the last item. */
+  get end(): bigint {
+    const { last } = this.#items
+    return last ? endOf(last) : this.frontier
+  }
+
   get frontier(): bigint {
     if (this.#passed) {
       this.#base = endOf(this.#passed)

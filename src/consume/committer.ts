@@ -12,7 +12,7 @@
 import { errorText, type Emitter } from '../observe'
 import type { Clock, CommitEntry, Timer } from '../ports'
 import { MAX_METADATA } from './done-beyond'
-import type { Lane } from './lane'
+import type { Entry, Lane } from './lane'
 import { draftCommit, isSame, noteAcknowledged, noteRefused, noteSent, type CommitDraft } from './lane-commit'
 
 /** How soon an offset is committed that settles after a quiet time, ms: several that settle together go together. */
@@ -35,9 +35,13 @@ export interface CommitterOptions {
   commit(entries: readonly CommitEntry[]): Promise<void>
   /** What the lane may start, or whether it is guarded at all, has changed. */
   said(lane: Lane): void
+  /** A commit of the lane was answered, whatever was said. */
+  answered?(lane: Lane): void
 }
 
 export interface Committer {
+  /** What is to be committed once these entries are settled too; undefined where the metadata cannot tell all of it. */
+  asIf(lane: Lane, entries: readonly Entry[]): CommitDraft | undefined
   /** A frontier has moved. */
   poke(): void
   /** A lane waits, or soon will, for what its next commit says: it goes at once, unless the last one has failed. */
@@ -100,7 +104,10 @@ export function createCommitter(options: CommitterOptions): Committer {
     inFlight = options.commit(chosen.map(entryOf)).then(
       () => {
         failures = 0
-        for (const { lane, draft } of chosen) noteAcknowledged(lane, draft)
+        for (const { lane, draft, turn } of chosen) {
+          noteAcknowledged(lane, draft)
+          if (lane.turn === turn) lane.unproven = false
+        }
         if (emitter.active.committed) {
           emitter.emit('committed', { tier, partitions: chosen.length, durationMs: clock.monotonic() - startedAt })
         }
@@ -108,7 +115,11 @@ export function createCommitter(options: CommitterOptions): Committer {
       },
       (error: unknown) => {
         failures++
-        for (const { lane } of chosen) lane.dirty = true
+        for (const { lane } of chosen) {
+          lane.dirty = true
+          // It may arrive yet; the next that is acknowledged comes after it.
+          lane.unproven = lane.transactions !== undefined
+        }
         emitter.emit('commitFailed', { tier, partitions: chosen.length, error: errorText(error) })
         if (withMetadata && isMetadataTooLarge(error)) {
           withMetadata = false
@@ -122,6 +133,10 @@ export function createCommitter(options: CommitterOptions): Committer {
     void inFlight.then((ok) => {
       late?.cancel()
       inFlight = undefined
+      for (const { lane } of chosen) {
+        lane.committing = false
+        options.answered?.(lane)
+      }
       if (ok) for (const { lane } of chosen) options.said(lane)
       if (hurried) hurry()
       else pokeIfDirty()
@@ -168,6 +183,10 @@ export function createCommitter(options: CommitterOptions): Committer {
 
   return {
     poke,
+    asIf(lane, entries) {
+      const draft = bare(draftCommit(lane, new Set(entries)), withMetadata)
+      return draft.all && draft.offset >= (lane.committed?.offset ?? 0n) ? draft : undefined
+    },
     hurry,
     now() {
       unschedule()
@@ -194,6 +213,7 @@ function isMetadataTooLarge(error: unknown): boolean {
 interface Chosen {
   readonly lane: Lane
   readonly draft: CommitDraft
+  readonly turn: number
 }
 
 function entryOf({ lane: { topic, partition }, draft: { offset, metadata } }: Chosen): CommitEntry {
@@ -209,24 +229,32 @@ function choose(lanes: Iterable<Lane>, withMetadata: boolean): { chosen: Chosen[
     lane.dirty = false
     if (!withMetadata) unguard(lane)
     const { committed } = lane
-    const whole = draftCommit(lane)
-    const draft = withMetadata ? whole : { ...whole, metadata: '' }
-    if (committed !== undefined && draft.offset < committed.offset) {
+    const draft = bare(draftCommit(lane), withMetadata)
+    // What it left out may have been published, and would be once more after a crash: the commit of before says it.
+    const forgets = !draft.all && lane.transactions !== undefined
+    if (forgets || (committed !== undefined && draft.offset < committed.offset)) {
+      lane.crowded ||= forgets
       // There is nothing that could be said: the lane must not wait for it.
       noteRefused(lane)
       held.push(lane)
       continue
     }
     lane.crowded = draft.metadata.length > CROWDED
-    if (committed !== undefined && lane.sent.length === 0 && isSame(draft, committed)) {
+    if (committed !== undefined && lane.sent.length === 0 && isSame(draft, committed) && !lane.unproven) {
       noteAcknowledged(lane, draft)
       held.push(lane)
       continue
     }
     noteSent(lane, draft)
-    chosen.push({ lane, draft })
+    lane.committing = true
+    chosen.push({ lane, draft, turn: lane.turn })
   }
   return { chosen, held }
+}
+
+/** Where the broker takes no metadata. */
+function bare(draft: CommitDraft, withMetadata: boolean): CommitDraft {
+  return withMetadata ? draft : { ...draft, metadata: '', all: draft.isPlain }
 }
 
 /** Marks find no room: the lane goes on as one that nobody guards. */

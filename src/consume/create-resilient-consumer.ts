@@ -8,6 +8,7 @@ import type { Topology } from '../topology'
 import { Alone } from './alone'
 import { DeadLetterLimit } from './dead-letter-limit'
 import { createDecoder } from './decode'
+import { makesTransactions } from './exactly-once'
 import { Group } from './group'
 import { groupHealth, problemsOf, type Health } from './health'
 import { createLifecycle, type Running, type StopOptions, type StopReport } from './lifecycle'
@@ -80,6 +81,17 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
     isTooLarge: (error) => driver.isTooLarge(error),
     countPartitions: (topic) => startup.recount(topic),
   })
+  const makeTransactions =
+    settings.delivery === 'exactly-once'
+      ? makesTransactions({
+          driver,
+          clock,
+          random,
+          emitter,
+          settings,
+          recount: (topic) => startup.recount(topic),
+        })
+      : undefined
   // Unique in the process: a stop called from the handler of another consumer is none of this one's own.
   const frameName = `retryline-handler-${++instances}`
   const decoder = createDecoder({ decode: settings.decode, schema: settings.schema })
@@ -103,6 +115,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
           emitter,
           random,
           alone,
+          makeTransactions,
           isHalted: () => limit?.halted === true,
           isPaused: pauses.isPaused,
           progress: () => lifecycle.progress(),
@@ -141,6 +154,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
     closeOutbox() {
       outages.close()
       outbox.close()
+      for (const group of lifecycle.groups()) group.closeTransactions()
     },
     disconnect: async () => {
       await Promise.allSettled([publisher.disconnect(), admin.disconnect()])

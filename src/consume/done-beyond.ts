@@ -26,6 +26,8 @@ const PREFIX = 'rl1:'
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const VALUES: ReadonlyMap<string, number> = new Map([...ALPHABET].map((character, value) => [character, value]))
 const ROOM = MAX_METADATA - PREFIX.length - 1
+/** Two numbers of 64 bits, rounded up. */
+const LONGEST_RUN = 32
 /** As far as bits can reach. */
 const MAX_BITS = ROOM * 6
 /** No metadata of ours reaches further beyond its offset; more is not ours, and would only cost memory. */
@@ -88,6 +90,13 @@ export interface Told {
 }
 
 const NOTHING: Told = { done: [], marks: NO_MARKS }
+
+/** Whether the text says all of it: what did not fit is left out from the end. */
+export function saysAll(base: bigint, ranges: readonly OffsetRange[], metadata: string): boolean {
+  const last = ranges[ranges.length - 1]
+  if (last === undefined || (metadata !== '' && metadata.length < ROOM - LONGEST_RUN)) return true
+  return unpackDone(base, metadata)?.at(-1)?.to === last.to
+}
 
 /** Undefined where the text is not ours or makes no sense; then nothing beyond the offset counts as done. */
 export function unpackCommit(base: bigint, metadata: string): Told | undefined {
@@ -162,6 +171,13 @@ export class DoneBeyond {
   #at = 0
 
   constructor(private readonly ranges: readonly OffsetRange[]) {}
+
+  /** What is done from `from` on. */
+  rest(from: bigint): OffsetRange[] {
+    return this.ranges
+      .filter(({ to }) => to > from)
+      .map((range) => (range.from < from ? { from, to: range.to } : range))
+  }
 
   /** Whether no offset from `offset` on is done. */
   isPast(offset: bigint): boolean {

@@ -30,6 +30,7 @@ import { tierGroupId, type Tier, type Topology } from '../topology'
 import type { Alone } from './alone'
 import { createCommitter, type Committer } from './committer'
 import { CrashGuard } from './crash-guard'
+import type { MakeTransactions } from './exactly-once'
 import { serialQueue, takeBatch, type Intake } from './intake'
 import { type Entry, Lane, laneKey } from './lane'
 import { openLanes } from './opening'
@@ -49,6 +50,8 @@ const FETCH_WAIT_MS = 200
 const BATCHES_AT_ONCE = 8
 const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
+/** Lanes that have not their transactional id after so long are opened later than the others, ms. */
+const SLOW_MS = 1_000
 /** The least time between two `lane` events of one lane that only say how deep it is, ms. */
 const REPORT_EVERY_MS = 1_000
 
@@ -65,6 +68,8 @@ export interface GroupOptions {
   readonly emitter: Emitter
   readonly random: Random
   readonly alone: Alone
+  /** Undefined with `delivery: 'at-least-once'`. */
+  readonly makeTransactions?: MakeTransactions | undefined
   makeProcessor(callbacks: {
     released(lane: Lane, entry: Entry): void
     settled(lane: Lane, entry: Entry): void
@@ -98,9 +103,13 @@ export class Group {
   readonly #leaveAlone: () => void
   /** Ends of waits that a stop cuts short. */
   readonly #waits = new Set<() => void>()
+  /** Transactional producers on their way out. */
+  readonly #leaving = new Set<Promise<void>>()
   #epoch = 0
   #memberId: string | undefined
   #stopping = false
+  /** While stopping: nothing is published any more. */
+  #closing = false
   /** From the news of a rebalance to its end no record is started. */
   #rebalancing = false
   #fetchedAt: number | undefined
@@ -169,9 +178,11 @@ export class Group {
       tier: this.tierName,
       intervalMs: settings.commitIntervalMs,
       lanes: () => this.lanes.values(),
-      ready: () => this.#consumer.running,
+      // A commit that comes again in a later generation would put back what a transaction has committed there.
+      ready: () => (options.makeTransactions ? this.#consumer.commitsOnce : this.#consumer.running),
       commit: (entries) => this.#consumer.commit(entries),
       said: (lane) => this.#said(lane),
+      answered: (lane) => lane.transactions?.poke(),
     })
     this.#positions = createPositions({
       admin: options.admin,
@@ -305,13 +316,15 @@ export class Group {
       kept,
       dropped,
     })
-    if (this.lanes.size > 0 && !this.#stopping) void this.#open()
+    if (this.lanes.size > 0 && !this.#stopping) void this.#open([...this.lanes.values()])
+    // What is to be published is committed with the offset, so the stop waits for lanes that have such.
+    else void this.#open([...this.lanes.values()].filter(({ transactions }) => (transactions?.pending ?? 0) > 0))
   }
 
   #keep(lane: Lane): void {
     lane.synced = false
     // A lane that waits for its position stays as it is; the present generation asks for it again.
-    if (lane.state === 'open') lane.state = 'verifying'
+    if (lane.state === 'open') lane.verify()
     if (lane.position !== undefined) this.#consumer.seek(lane, lane.position)
     if (lane.full || this.#stopping) this.#consumer.pause(lane)
     else this.#consumer.resume(lane)
@@ -329,6 +342,13 @@ export class Group {
       tier === undefined && settings.ordering === 'partition' ? (made) => serialQueue(this.#intake, made) : undefined,
     )
     this.#guard?.watch(lane)
+    lane.transactions = this.options.makeTransactions?.(lane, {
+      groupId: this.groupId,
+      committer: this.#committer,
+      settled: (one, entry) => this.#settled(one, entry),
+      said: (one) => this.#said(one),
+      lost: (one) => this.#lost(one),
+    })
     this.lanes.set(key, lane)
     if (this.#stopping) this.#consumer.pause(lane)
     else this.#consumer.resume(lane)
@@ -338,12 +358,35 @@ export class Group {
   #closeLane(key: string, lane: Lane): number {
     this.lanes.delete(key)
     this.#unfinished.keep(lane, this.processor.runner.watchdog.running)
+    this.#closeTransactions(lane)
     const dropped = lane.close()
     this.#guard?.closed(lane)
     return dropped
   }
 
-  #open(): Promise<void> {
+  #closeTransactions({ transactions }: Lane): void {
+    if (transactions === undefined) return
+    const left = transactions.close().finally(() => this.#leaving.delete(left))
+    this.#leaving.add(left)
+  }
+
+  /** Its transaction has failed, and what the broker made of it is not known. */
+  #lost(lane: Lane): void {
+    // Where it is being verified anyway, that asks for its transactions as well.
+    if (lane.state !== 'open') return
+    lane.verify()
+    void this.#open([lane])
+  }
+
+  async #prepare(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const all = Promise.all(lanes.map(async ({ transactions }) => transactions?.takeOver()))
+    await Promise.race([all, this.#waitUnlessStopped(SLOW_MS)])
+    // One that waits for its broker must not hold up the others.
+    return lanes.filter(({ transactions }) => transactions?.ready !== false)
+  }
+
+  #open(lanes: readonly Lane[]): Promise<void> {
+    const exactly = this.options.makeTransactions !== undefined
     const { admin, emitter, settings, tier } = this.options
     return openLanes(
       {
@@ -356,8 +399,12 @@ export class Group {
             ? []
             : [...this.options.topology.formerGroupIds].map((group) => tierGroupId(group, tier.delayMs)),
         epoch: () => this.#epoch,
-        stopped: () => this.#stopping,
+        stopped: () => (exactly ? this.#closing : this.#stopping),
         wait: (ms) => this.#waitUnlessStopped(ms),
+        ...(exactly && {
+          prepare: (asked: readonly Lane[]) => this.#prepare(asked),
+          settledOffsets: (asked: readonly Lane[]) => this.#consumer.settledOffsets(asked),
+        }),
         ready: () => this.#consumer.running,
         commit: (entries) => this.#consumer.commit(entries),
         open: (lane, position, committed, { done, marks }) => {
@@ -366,25 +413,32 @@ export class Group {
           if (lane.marks) lane.marks.clean = false
           this.#guard?.opened(lane, marks)
           this.#consumer.seek(lane, position)
+          lane.transactions?.verified(committed)
           if (lane.dirty) this.#committer.poke()
         },
         goOn: (lane) => {
           lane.state = 'open'
           lane.wake()
           lane.marks?.again(lane)
+          lane.transactions?.verified(lane.committed)
           if (lane.dirty) this.#committer.poke()
           this.#starter.pump(lane)
         },
         reopen: (lane, committed, { done, marks }) => {
           this.#closeLane(laneKey(lane), lane)
           const fresh = this.#add(lane)
+          if (exactly) {
+            // Somebody else was at work: whoever that was must be kept from it before the offset counts.
+            void this.#open([fresh])
+            return
+          }
           fresh.open(committed.offset, committed, done)
           this.#guard?.opened(fresh, marks)
           this.#consumer.seek(fresh, committed.offset)
         },
         remade: (lane, low) => this.#remade(lane, low),
       },
-      [...this.lanes.values()],
+      lanes,
     )
   }
 
@@ -397,10 +451,17 @@ export class Group {
     this.#closeLane(laneKey(lane), lane)
     this.#unfinished.drop(lane)
     const fresh = this.#add(lane)
-    fresh.dirty = true
-    fresh.open(low, undefined)
-    this.#consumer.seek(fresh, low)
-    this.#committer.poke()
+    const begin = (): void => {
+      // An assignment meanwhile has opened it.
+      if (fresh.state !== 'opening') return
+      fresh.dirty = true
+      fresh.open(low, undefined)
+      this.#consumer.seek(fresh, low)
+      fresh.transactions?.verified(undefined)
+      this.#committer.poke()
+    }
+    if (fresh.transactions) void fresh.transactions.takeOver().then(begin)
+    else begin()
   }
 
   #waitUnlessStopped(ms: number): Promise<void> {
@@ -530,6 +591,7 @@ export class Group {
     if (lane.closed) return
     lane.settle(entry)
     if (lane.dirty) this.#committer.poke()
+    lane.transactions?.poke()
     if ((lane.full || lane.awaited) && this.#hasRoom(lane)) {
       lane.wake()
       if (lane.full && !this.#stopping) {
@@ -604,6 +666,13 @@ export class Group {
     this.processor.runner.watchdog.abandonAll()
   }
 
+  /** What is not published by now is left to the next owner, uncommitted. */
+  closeTransactions(): void {
+    this.#closing = true
+    for (const end of this.#waits) end()
+    for (const lane of this.lanes.values()) this.#closeTransactions(lane)
+  }
+
   /** Commits what is settled. */
   flush(expired: () => boolean): Promise<void> {
     this.#endWork()
@@ -618,6 +687,6 @@ export class Group {
       this.#guard?.closed(lane)
     }
     this.#leaveAlone()
-    await this.#consumer.stop()
+    await Promise.all([this.#consumer.stop(), ...this.#leaving])
   }
 }

@@ -105,6 +105,8 @@ function partitionHealth(
 }
 
 function stateOf(lane: Lane, clock: Clock, paused: boolean, nextDueAt: number | undefined): PartitionHealth['state'] {
+  // After a failed transaction a lane is verified again and again, which is not what is wrong with it.
+  if (lane.troubled > 0 && lane.transactions !== undefined) return 'blocked'
   if (lane.state === 'opening' || lane.state === 'verifying') return lane.state
   if (lane.troubled > 0) return 'blocked'
   if (paused || lane.handlerPauses > 0) return 'paused'

@@ -14,6 +14,7 @@
  * Must never happen: a batch taken that does not begin at `position`; a record started in any state but `open`; the
  * frontier of a lane that is not `open` committed; a commit below one that was acknowledged for this lane.
  */
+import type { Transactions } from '../deliver'
 import type { Timer, TopicPartition } from '../ports'
 import type { Message } from '../record'
 import type { Handled, Rejected } from '../route'
@@ -86,6 +87,17 @@ export class Lane implements TopicPartition {
   sent: Commit[] = []
   /** Something was settled since the last commit was chosen. */
   dirty = false
+  /** Exactly-once: what is published goes through these, together with the offset. */
+  transactions: Transactions<Entry> | undefined
+  /** A commit is under way that is none of a transaction. */
+  committing = false
+  /**
+   * Since the transactional id was taken over, no commit was acknowledged. Only one says that the partition is still ours:
+   * a transaction is not asked for its generation.
+   */
+  unproven = false
+  /** Counts openings and verifications: an answer to a question of before is of no use. */
+  turn = 0
   /** What was handled beyond the committed offset before this lane was; undefined once all of it has passed. */
   done: DoneBeyond | undefined
   /**
@@ -107,7 +119,10 @@ export class Lane implements TopicPartition {
   marks: LaneMarks | undefined
   /** A process died at work on this partition: the records that may have been the cause run one at a time. */
   caution: Caution | undefined
-  /** A transaction with the lane's offsets is under way: until it is over, no plain commit may say anything of this lane. */
+  /**
+   * A transaction with the lane's offsets is under way, or its fate is not known: until it is, no plain commit may say anything
+   * of this lane.
+   */
   transacting = false
   dueTimer: Timer | undefined
   reportedAt = -Infinity
@@ -143,6 +158,7 @@ export class Lane implements TopicPartition {
     this.committed = committed
     this.done = done.length === 0 ? undefined : new DoneBeyond(done)
     this.state = 'open'
+    this.turn++
     this.wake()
   }
 
@@ -153,6 +169,12 @@ export class Lane implements TopicPartition {
     this.dropQueue()
     this.wake()
     return dropped
+  }
+
+  /** Until the broker is asked where the group stands, nothing starts and nothing is committed. */
+  verify(): void {
+    this.state = 'verifying'
+    this.turn++
   }
 
   dropQueue(): void {

@@ -21,7 +21,7 @@ import { errorText, type Emitter } from '../observe'
 import type { CommitEntry, CommittedOffset, LogRange, TopicAdmin } from '../ports'
 import { NO_MARKS } from './crash-marks'
 import { unpackCommit, type Told } from './done-beyond'
-import type { Commit, Lane } from './lane'
+import { laneKey, type Commit, type Lane } from './lane'
 import { isSame } from './lane-commit'
 
 const RETRY = { firstMs: 200, maxMs: 5_000 }
@@ -49,6 +49,10 @@ export interface OpeningOptions {
   /** Whether the client can commit: the decision is a commit. */
   ready(): boolean
   commit(entries: readonly CommitEntry[]): Promise<void>
+  /** What must be done before the offsets of these may be read; the lanes for which it is. Exactly-once only. */
+  prepare?(lanes: readonly Lane[]): Promise<readonly Lane[]>
+  /** In place of a plain look-up, for these lanes. */
+  settledOffsets?(lanes: readonly Lane[]): Promise<readonly CommittedOffset[] | undefined>
   open(lane: Lane, position: bigint, committed: Commit | undefined, told: Told): void
   goOn(lane: Lane): void
   reopen(lane: Lane, committed: Commit, told: Told): void
@@ -76,22 +80,24 @@ export async function openLanes(options: OpeningOptions, all: readonly Lane[]): 
 }
 
 /** Returns the lanes that must wait for a decision. */
-async function openSome(
-  options: OpeningOptions,
-  lanes: readonly Lane[],
-  stale: () => boolean,
-): Promise<readonly Lane[]> {
+async function openSome(options: OpeningOptions, all: readonly Lane[], stale: () => boolean): Promise<readonly Lane[]> {
+  const asked = all.filter(isUnknown)
+  const lanes = options.prepare ? await options.prepare(asked) : asked
+  if (stale()) return []
+  const waiting: Lane[] = asked.filter((lane) => !lane.closed && !lanes.includes(lane))
+  if (lanes.length === 0) return waiting
   const topics = [...new Set(lanes.map(({ topic }) => topic))]
+  const turns = new Map(lanes.map((lane) => [lane, lane.turn]))
   // Before the question: a commit that is acknowledged while it is asked says nothing of an answer without it.
   const stood = new Map(lanes.map((lane) => [lane, lane.committed]))
-  const committed = await options.admin.committed(options.groupId, topics)
+  const { settledOffsets } = options
+  const committed = settledOffsets
+    ? await readSettled(options, topics, () => settledOffsets(lanes))
+    : await options.admin.committed(options.groupId, topics)
   if (stale()) return []
-  const waiting: Lane[] = []
   for (const topic of topics) {
     // One that is open already (a look-up of another topic has failed after it) is not asked about again.
-    const here = lanes.filter(
-      (lane) => lane.topic === topic && (lane.state === 'opening' || lane.state === 'verifying'),
-    )
+    const here = lanes.filter((lane) => lane.topic === topic && isUnknown(lane) && lane.turn === turns.get(lane))
     const known = new Map(committed.filter((entry) => entry.topic === topic).map((entry) => [entry.partition, entry]))
     const without = here.filter((lane) => !goOnOrBegin(options, lane, known.get(lane.partition)))
     const kept = without.filter(({ state }) => state === 'verifying')
@@ -127,6 +133,23 @@ async function openSome(
     }
   }
   return waiting
+}
+
+function isUnknown({ state }: Lane): boolean {
+  return state === 'opening' || state === 'verifying'
+}
+
+/** Of the others of a topic it is enough to know whether they have an offset at all. */
+async function readSettled(
+  { admin, groupId }: OpeningOptions,
+  topics: readonly string[],
+  ask: () => Promise<readonly CommittedOffset[] | undefined>,
+): Promise<readonly CommittedOffset[]> {
+  const committed = await admin.committed(groupId, topics)
+  const settled = await ask()
+  if (settled === undefined) return committed
+  const places = new Set(settled.map(laneKey))
+  return [...committed.filter((entry) => !places.has(laneKey(entry))), ...settled]
 }
 
 /** Returns false for a lane whose group has no offset. */
@@ -202,7 +225,8 @@ function tellReset({ emitter }: OpeningOptions, { tier, topic, partition }: Lane
 function begin(options: OpeningOptions, lane: Lane, position: bigint): void {
   // Closed by a crash during the look-ups, which begins no new assignment.
   if (lane.closed) return
-  lane.dirty = true
+  // Exactly-once: no commit before the first batch, see `commitsOnce`. Without one, who comes next begins here as well.
+  lane.dirty = lane.transactions === undefined
   options.open(lane, position, undefined, NOTHING)
 }
 

@@ -298,11 +298,22 @@ export function createProcessor(options: ProcessorOptions): Processor {
     }
     const known = ready.filter((record) => record !== undefined)
     if (known.length < ready.length) return
-    const results = await Promise.all(known.map((record) => outbox.send(record, troubleOf(lane))))
-    if (results.includes('too-large')) {
+    const result = await deliver(lane, entry, known)
+    if (result === 'too-large') {
       const error = new RetrylineError('RETRYLINE_PUBLISH', 'a record given to ctx.send() is too large for its topic')
       await failedAfterwards(lane, entry, error)
-    } else if (!results.includes('closed')) settleIfOpen(lane, entry)
+    } else if (result === 'acknowledged') settleIfOpen(lane, entry)
+  }
+
+  async function deliver(lane: Lane, entry: Entry, records: Outgoing[]): Promise<SendResult> {
+    const onTrouble = troubleOf(lane)
+    if (lane.transactions) return lane.transactions.stage(entry, records, onTrouble)
+    const results = await Promise.all(records.map((record) => outbox.send(record, onTrouble)))
+    return (
+      results.find((result) => result === 'too-large') ??
+      results.find((result) => result === 'closed') ??
+      'acknowledged'
+    )
   }
 
   /**
@@ -368,7 +379,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       const partitions = await partitionsOf(lane, decision.topic)
       if (partitions === undefined) return
       const copy = composeCopy(rec, opened, decision, failure, partitions, { slim })
-      const result: SendResult = await outbox.send(copy, troubleOf(lane))
+      const result = await deliver(lane, entry, [copy])
       if (result === 'closed') return
       if (result === 'acknowledged') break
       if (!slim) {

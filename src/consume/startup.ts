@@ -50,16 +50,37 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
       warn: (problem) => settings.logger.warn(problem),
     })
     for (const [topic, count] of verified) counts.set(topic, count)
+    if (settings.delivery === 'exactly-once') await tryTransactions()
     const groups = [topology.groupId, ...topology.tiers.map(({ groupId }) => groupId)]
     const release =
       settings.sameGroupInProcess === 'allow' ? () => undefined : takeGroups(await admin.clusterId(), groups)
     return { topology, release }
   }
 
+  /** What a partition would find out one day, when its first record fails. */
+  async function tryTransactions(): Promise<void> {
+    const id = `${topology.groupId}/start`
+    const transactor = driver.transactor(id)
+    try {
+      await transactor.takeOver()
+    } catch (error) {
+      if (isRetrylineError(error)) throw error
+      const mend =
+        'check that the brokers keep the state of transactions (transaction.state.log.replication.factor, .min.isr)'
+      throw new RetrylineError(
+        'RETRYLINE_CONNECT',
+        `delivery 'exactly-once' needs transactions, and '${id}' could begin none (${errorText(error)}); ${mend}`,
+        { cause: error },
+      )
+    } finally {
+      await transactor.disconnect()
+    }
+  }
+
   async function connect(): Promise<void> {
     try {
       await admin.connect()
-      await publisher.connect()
+      if (settings.delivery === 'at-least-once') await publisher.connect()
     } catch (error) {
       if (isRetrylineError(error)) throw error
       throw new RetrylineError(

@@ -1,3 +1,6 @@
+export { createGate } from './gate'
 export { createOutbox } from './outbox'
 export type { Outbox, OutboxOptions, SendResult } from './outbox'
 export { sizeOf } from './size'
+export { createTransactions } from './transactions'
+export type { Offset, Transactions, TransactionsOptions } from './transactions'

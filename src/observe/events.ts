@@ -40,6 +40,11 @@ interface EventShapes {
   /** A publish failed; it is tried again after `retryInMs`, and the offsets wait. */
   publishFailed: { records: number; topics: readonly string[]; error: string; tries: number; retryInMs: number }
   committed: { tier: TierName; partitions: number; durationMs: number }
+  /**
+   * Exactly-once only: a transaction was refused, because somebody else had taken the partition over or the broker had given it
+   * up. Nothing of it counts; what was to be in it goes into another one, unless the partition is gone.
+   */
+  fenced: { tier: TierName; topic: string; partition: number }
   /** A commit was refused; the offsets are chosen anew. */
   commitFailed: { tier: TierName; partitions: number; error: string }
   /**
@@ -130,6 +135,7 @@ export const EVENT_TYPES = [
   'publishFailed',
   'committed',
   'commitFailed',
+  'fenced',
   'metadata',
   'unclean',
   'crashLoop',

@@ -45,6 +45,11 @@ export const LOG_LINES: { readonly [E in EventType]?: LogLine<E> } = {
     level: (e) => (OVERTAKEN.test(e.error) && !e.error.startsWith('ForbiddenError') ? 'info' : 'warn'),
     text: (e) => `commit of ${e.partitions} partitions (${e.tier}) was refused, offsets are chosen anew: ${e.error}`,
   },
+  fenced: {
+    level: 'warn',
+    text: (e) =>
+      `a transaction of ${e.topic}/${e.partition} (${e.tier}) was refused: somebody else has taken over, or it took too long`,
+  },
   metadata: {
     level: 'warn',
     text: (e) =>

@@ -96,6 +96,13 @@ export interface GroupConsumer {
   commit(entries: readonly CommitEntry[]): Promise<void>
   /** Whether anything may be committed at present (the client runs and has joined). */
   readonly running: boolean
+  /** Whether a commit is surely tried but once. Before the first batch the client may repeat it in a later generation. */
+  readonly commitsOnce: boolean
+  /**
+   * What the group has committed for these partitions, with every transaction that has ended counted in: a plain look-up
+   * may miss, for a moment, what the last one committed (before Kafka 4). Undefined where the client cannot ask so.
+   */
+  settledOffsets(partitions: readonly TopicPartition[]): Promise<readonly CommittedOffset[] | undefined>
 }
 
 export interface Acknowledgement extends TopicPartition {
@@ -110,6 +117,31 @@ export interface Publisher {
   /** Gives up the connection, so that the next publish starts on a new one. */
   reset(): Promise<void>
   disconnect(): Promise<void>
+}
+
+/**
+ * The one producer of a transactional id. After anything that rejects, only `takeOver()` may follow: what the broker has of
+ * the transaction is not known, and the producer that made it may never answer again.
+ */
+export interface Transactor {
+  /**
+   * Becomes the owner of the id: whoever had it before is refused from now on, and what that one had open is aborted.
+   * Gives up the connection of before. One try.
+   */
+  takeOver(): Promise<void>
+  /** The transaction is known to the broker from its first record on. */
+  begin(): Promise<Transaction>
+  /** Gives up the connection, and with it what is open. */
+  reset(): Promise<void>
+  disconnect(): Promise<void>
+}
+
+export interface Transaction {
+  /** As `Publisher.publish`. */
+  publish(records: readonly Outgoing[], compress?: boolean): Promise<readonly Acknowledgement[]>
+  /** Makes the group's offset a part of the transaction. No member and no generation is looked at. */
+  sendOffset(groupId: string, entry: CommitEntry): Promise<void>
+  commit(): Promise<void>
 }
 
 export interface CommittedOffset extends TopicPartition {
@@ -167,11 +199,15 @@ export interface Driver {
   readonly process?: object | undefined
   consumer(options: GroupConsumerOptions, listener: GroupListener): GroupConsumer
   publisher(): Publisher
+  /** Connects when it takes over. */
+  transactor(transactionalId: string): Transactor
   admin(): TopicAdmin
   /** What an error of a connection means and what mends it; undefined where the settings of the client have no part in it. */
   explainConnect?(error: unknown): string | undefined
   /** Whether the error says that the record is too large for its topic. */
   isTooLarge(error: unknown): boolean
+  /** Whether the error says that the transactional id has another owner by now, or that the broker gave the transaction up. */
+  isFenced(error: unknown): boolean
 }
 
 export interface DriverTools {

@@ -22,6 +22,8 @@ export type {
   TopicAdmin,
   TopicPartition,
   TopicSettings,
+  Transaction,
+  Transactor,
 } from './driver'
 export { allowCommand } from './acl'
 export type { AclOperation, AclResource } from './acl'

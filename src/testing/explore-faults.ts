@@ -23,9 +23,22 @@ const ERRORS = {
   positions: ['CONNECTION_CLOSED', 'NOT_LEADER_FOR_PARTITION'],
 } as const satisfies Partial<Record<RequestKind, readonly FaultError[]>>
 
+/** Those of transactions; met only by who has any, so they are disturbed only where they are asked for. */
+const TRANSACTION_ERRORS = {
+  coordinator: ['GROUP_COORDINATOR_NOT_AVAILABLE', 'CONNECTION_CLOSED'],
+  initProducer: ['CONCURRENT_TRANSACTIONS', 'NOT_COORDINATOR_FOR_GROUP', 'GROUP_LOAD_IN_PROGRESS', 'CONNECTION_CLOSED'],
+  addPartitions: ['CONCURRENT_TRANSACTIONS', 'NOT_COORDINATOR_FOR_GROUP', 'CONNECTION_CLOSED'],
+  addOffsets: ['CONCURRENT_TRANSACTIONS', 'NOT_COORDINATOR_FOR_GROUP', 'INVALID_PRODUCER_EPOCH', 'CONNECTION_CLOSED'],
+  txnOffsets: ['NOT_COORDINATOR_FOR_GROUP', 'GROUP_LOAD_IN_PROGRESS', 'CONNECTION_CLOSED'],
+  endTransaction: ['NOT_COORDINATOR_FOR_GROUP', 'INVALID_PRODUCER_EPOCH', 'CONNECTION_CLOSED'],
+} as const satisfies Partial<Record<RequestKind, readonly FaultError[]>>
+
 /** Kinds of requests that `explore` knows errors for. */
-export type ExploredKind = keyof typeof ERRORS
+export type ExploredKind = keyof typeof ERRORS | keyof typeof TRANSACTION_ERRORS
+/** What `disturb` picks from unless told. */
 export const EXPLORED_KINDS = Object.keys(ERRORS) as ExploredKind[]
+export const TRANSACTION_KINDS = Object.keys(TRANSACTION_ERRORS) as ExploredKind[]
+const ALL_ERRORS: Record<ExploredKind, readonly FaultError[]> = { ...ERRORS, ...TRANSACTION_ERRORS }
 
 export const DISTURBANCES = ['hold', 'fail', 'drop', 'rebalance', 'crash', 'expire', 'outage'] as const
 /** `outage`: the whole broker is gone for a while. */
@@ -114,7 +127,7 @@ export function createExploreFaults(tools: FaultTools): ExploreFaults & { readon
         })
       })
     },
-    fail(kind, where = {}, error = pick<FaultError>(ERRORS[kind])) {
+    fail(kind, where = {}, error = pick<FaultError>(ALL_ERRORS[kind])) {
       inject(`fail the next ${kind}${label(where)}: ${String(error)}`, () => controls.next(kind, where).fail(error))
     },
     drop(kind, where = {}) {

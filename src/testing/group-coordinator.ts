@@ -109,10 +109,8 @@ export class GroupCoordinator {
     }
     if (group.state === 'CompletingRebalance') throw protocolError('REBALANCE_IN_PROGRESS')
     const { offsets } = group
-    const before = offsets.history.length
-    const refused = offsets.commit(this.topics, topics, { memberId, generationId: generation, at: this.clock.now() })
-    if (this.onCommit) for (const commit of offsets.history.slice(before)) this.onCommit(groupId, commit)
-    return refused
+    const by = { memberId, generationId: generation, at: this.clock.now() }
+    return this.told(groupId, offsets, () => offsets.commit(this.topics, topics, by))
   }
 
   /** Of a transaction: taken from whoever sends it, and pending until it ends. */
@@ -121,7 +119,15 @@ export class GroupCoordinator {
   }
 
   endPending(groupId: string, producerId: bigint, commit: boolean): void {
-    this.groups.get(groupId)?.offsets.endPending(producerId, commit, this.clock.now())
+    const offsets = this.groups.get(groupId)?.offsets
+    if (offsets) this.told(groupId, offsets, () => offsets.endPending(producerId, commit, this.clock.now()))
+  }
+
+  private told<T>(groupId: string, offsets: GroupOffsets, act: () => T): T {
+    const before = offsets.history.length
+    const result = act()
+    if (this.onCommit) for (const commit of offsets.history.slice(before)) this.onCommit(groupId, commit)
+    return result
   }
 
   offsetsOf(groupId: string): ByTopic {

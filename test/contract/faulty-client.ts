@@ -13,6 +13,14 @@ import type { KafkaClient } from '../../src/config'
 export type PublishFault =
   'reject' | 'empty' | 'error-code' | 'never' | 'answer-lost' | 'late' | 'partial' | Promise<void>
 
+/** A step of a transaction; `begin` is also how an id is taken over. */
+export type TransactionStep = 'begin' | 'publish' | 'offsets' | 'commit'
+/**
+ * `reject`: not done. `never`: not done, no answer. `answer-lost`: done, then rejected. `late`: done, no answer. An error: not
+ * done, rejected with it. A promise: held until it settles.
+ */
+export type StepFault = 'reject' | 'never' | 'answer-lost' | 'late' | Error | Promise<void>
+
 /** `silent`: resolves without a commit, as kafkajs's own does in a first join. A promise: held until it settles. */
 export type CommitFault = 'reject' | 'answer-lost' | 'silent' | Promise<void>
 
@@ -78,6 +86,7 @@ export class Faults {
   #bent = new Map<string, (result: () => Promise<unknown>) => Promise<unknown>>()
   #replaying: string | undefined
   #stuck: { promise: Promise<void>; free: () => void } | undefined
+  #steps: { step: TransactionStep; fault: StepFault; id: string | undefined; left: number; hits: number }[] = []
   #dead = false
   #crashAt: string | undefined
   readonly #consumers = new Set<{ disconnect(): Promise<void> }>()
@@ -93,6 +102,75 @@ export class Faults {
     const rule = { fault, left: times, hits: 0 }
     this.#commitRules.push(rule)
     return injected(rule, () => (rule.left = 0))
+  }
+
+  /** `id`: of one transactional id only. */
+  transaction(
+    step: TransactionStep,
+    fault: StepFault,
+    { times = Infinity, id }: { times?: number; id?: string } = {},
+  ): Injected {
+    const rule = { step, fault, id, left: times, hits: 0 }
+    this.#steps.push(rule)
+    return injected(rule, () => (rule.left = 0))
+  }
+
+  async onStep<T>(step: TransactionStep, id: string, act: () => Promise<T>): Promise<T> {
+    const alive = (): Promise<T> => (this.#dead ? Promise.reject(new Error('this process is dead')) : act())
+    const rule = this.#steps.find((one) => one.step === step && one.left > 0 && (one.id === undefined || one.id === id))
+    if (!rule) return alive()
+    rule.left--
+    rule.hits++
+    const { fault } = rule
+    if (fault instanceof Promise) {
+      await fault
+      return alive()
+    }
+    if (fault instanceof Error) throw fault
+    if (fault === 'reject') throw new Error(`injected: ${step} was refused`)
+    if (fault === 'never') return new Promise(() => undefined)
+    const result = await alive()
+    if (fault === 'answer-lost') throw new Error(`injected: the answer to ${step} was lost`)
+    return fault === 'late' ? new Promise(() => undefined) : result
+  }
+
+  /** A transaction of the engine's, with the faults of the steps, and a witness of what it commits. */
+  transactionOf(transaction: any, id: string): any {
+    const sent: Batch[] = []
+    let offsets: Offsets | undefined
+    const send = (batch: Batch): Promise<Answer> =>
+      this.onStep('publish', id, () => transaction.sendBatch(batch) as Promise<Answer>)
+    return over(transaction, {
+      sendBatch: async (batch: Batch) => {
+        const answer = await this.onSend(send, batch, false)
+        sent.push(batch)
+        return answer
+      },
+      sendOffsets: (all: Offsets) => {
+        offsets = all
+        return this.onStep('offsets', id, () => transaction.sendOffsets(all) as Promise<void>)
+      },
+      commit: () =>
+        this.onStep('commit', id, async () => {
+          await transaction.commit()
+          for (const batch of sent) this.#copied(batch)
+          if (offsets) this.#taken(offsets)
+        }),
+    })
+  }
+
+  #copied(batch: Batch): void {
+    for (const place of originsOf(batch)) this.copied.add(place)
+  }
+
+  #taken({ topics }: Offsets): void {
+    for (const { topic, partitions } of topics) {
+      for (const { partition, offset, metadata } of partitions) {
+        const taken = { topic, partition, offset: BigInt(offset), metadata: metadata ?? '', order: order++ }
+        this.commits.push(taken)
+        this.onTaken?.(taken)
+      }
+    }
   }
 
   /** From now on disconnecting a producer does not even begin, until `freeDisconnects()`. */
@@ -149,7 +227,7 @@ export class Faults {
     throw new TypeError('injected: the client has a bug')
   }
 
-  async onSend(send: (batch: Batch) => Promise<Answer>, batch: Batch): Promise<Answer> {
+  async onSend(send: (batch: Batch) => Promise<Answer>, batch: Batch, isFinal = true): Promise<Answer> {
     const places = (batch.topicMessages ?? []).flatMap(({ topic, messages }) =>
       messages.map(({ partition }) => `${topic}/${partition}`),
     )
@@ -157,7 +235,7 @@ export class Faults {
     if (this.#dead) throw new Error('this process is dead')
     const sendIt = async (what: Batch): Promise<Answer> => {
       const answer = await send(what)
-      for (const place of originsOf(what)) this.copied.add(place)
+      if (isFinal) this.#copied(what)
       return answer
     }
     const rule = this.#rules.find(
@@ -202,13 +280,7 @@ export class Faults {
     // Called synchronously: the engine's offsets belong to the generation that is current now.
     const made = rule?.fault instanceof Promise ? rule.fault.then(commit) : commit()
     return made.then(() => {
-      for (const { topic, partitions } of offsets?.topics ?? []) {
-        for (const { partition, offset, metadata } of partitions) {
-          const taken = { topic, partition, offset: BigInt(offset), metadata: metadata ?? '', order: order++ }
-          this.commits.push(taken)
-          this.onTaken?.(taken)
-        }
-      }
+      if (offsets) this.#taken(offsets)
       if (rule?.fault === 'answer-lost') throw new Error('injected: the answer to the commit was lost')
     })
   }
@@ -297,6 +369,11 @@ export function faultyClient(client: KafkaClient): FaultyClient {
       const bent = over(producer, {
         sendBatch: (batch: Batch) => faults.onSend((one) => producer.sendBatch(one), batch),
         disconnect: () => faults.onDisconnect(() => producer.disconnect()),
+        transaction: () => {
+          const id = (config as { transactionalId?: string }).transactionalId ?? ''
+          const begin = (): Promise<unknown> => producer.transaction() as Promise<unknown>
+          return faults.onStep('begin', id, begin).then((transaction) => faults.transactionOf(transaction, id))
+        },
       })
       return traced(bent, 'producer', undefined, faults)
     },

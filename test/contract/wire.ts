@@ -34,6 +34,8 @@ const ALTER_CLIENT_QUOTAS = [49, 0] as const
 const NOT_YET = [3, 5, 6]
 const MAX_BYTES = 50 * 1024 * 1024
 const CONTROL = 0x20
+const TRANSACTIONAL = 0x10
+const READ_COMMITTED = Buffer.from([1])
 
 /** One connection to one broker. Requests are answered in order, so each waits for the one before. */
 export class Wire {
@@ -59,17 +61,23 @@ export class Wire {
     return answer.int64()
   }
 
-  /** What stands in a partition from an offset on, as much as one answer holds; control records are left out. */
+  /**
+   * What stands in a partition from an offset on, as much as one answer holds; control records are left out, and so is
+   * what is in open or aborted transactions.
+   */
   async fetch(topic: string, partition: number, from: bigint): Promise<{ records: StoredRecord[]; next: bigint }> {
-    const limits = [int32(-1), int32(0), int32(0), int32(MAX_BYTES), Buffer.from([0])]
+    const limits = [int32(-1), int32(0), int32(0), int32(MAX_BYTES), READ_COMMITTED]
     const place = [int32(1), text(topic), int32(1), int32(partition), int64(from), int32(MAX_BYTES)]
     const answer = await this.#ask(FETCH, [...limits, ...place])
     answer.skip(8).skipText().skip(8)
     const error = answer.int16()
     if (error !== 0) throw new Error(`the broker refused to read ${topic}/${partition}@${from}: error ${error}`)
     answer.skip(16)
-    for (let aborted = answer.int32(); aborted > 0; aborted--) answer.skip(16)
-    const found = decodeBatches(new Reader(answer.bytes(answer.int32()) ?? Buffer.alloc(0)), partition)
+    const aborted = Array.from({ length: Math.max(0, answer.int32()) }, () => ({
+      id: answer.int64(),
+      from: answer.int64(),
+    }))
+    const found = decodeBatches(new Reader(answer.bytes(answer.int32()) ?? Buffer.alloc(0)), partition, aborted)
     return { records: found.records.filter(({ offset }) => offset >= from), next: found.next ?? from }
   }
 
@@ -193,7 +201,14 @@ function encodeBatch(records: readonly WireRecord[]): Buffer {
   return Buffer.concat([int64(0n), int32(rest.length), rest])
 }
 
-function decodeBatches(reader: Reader, partition: number): { records: StoredRecord[]; next: bigint | undefined } {
+function decodeBatches(
+  reader: Reader,
+  partition: number,
+  aborted: readonly { id: bigint; from: bigint }[],
+): { records: StoredRecord[]; next: bigint | undefined } {
+  const ahead = [...aborted].sort((a, b) => (a.from < b.from ? -1 : 1))
+  /** Producers whose present transaction was aborted. */
+  const skipped = new Set<bigint>()
   const records: StoredRecord[] = []
   let next: bigint | undefined
   while (reader.left >= 12) {
@@ -205,9 +220,14 @@ function decodeBatches(reader: Reader, partition: number): { records: StoredReco
     const attributes = batch.int16()
     next = base + BigInt(batch.int32()) + 1n
     const firstTime = batch.int64()
-    batch.skip(22)
-    const count = batch.int32()
-    if ((attributes & CONTROL) !== 0) continue
+    const id = batch.skip(8).int64()
+    const count = batch.skip(6).int32()
+    while (ahead[0] !== undefined && ahead[0].from <= base) skipped.add(ahead.shift()!.id)
+    if ((attributes & CONTROL) !== 0) {
+      skipped.delete(id)
+      continue
+    }
+    if ((attributes & TRANSACTIONAL) !== 0 && skipped.has(id)) continue
     for (let i = 0; i < count; i++) {
       batch.varint()
       batch.skip(1)

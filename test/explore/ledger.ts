@@ -12,6 +12,7 @@ export interface Stage {
   readonly topic: string
   readonly schedule: readonly string[]
   readonly ordering: Ordering
+  readonly delivery: 'at-least-once' | 'exactly-once'
 }
 
 interface Call {
@@ -194,7 +195,9 @@ export class Ledger {
     const owner = this.world.kafka.broker
       .members(group)
       .find(({ assignment }) => assignment[topic]?.includes(partition))
-    if (owner?.memberId !== memberId) {
+    // A transaction carries no member: what keeps others from it is its id, which the end of the run looks after.
+    const isTransaction = memberId === '' && this.stage.delivery === 'exactly-once'
+    if (owner?.memberId !== memberId && !isTransaction) {
       this.world.broken('P7', `${where} was committed by ${memberId}, and belongs to ${owner?.memberId ?? 'nobody'}`)
     }
     const records = this.world.kafka.records(topic, partition)
@@ -203,7 +206,9 @@ export class Ledger {
       const source = placeOf({ topic, partition, offset: record.offset })
       if (this.#done.has(source)) continue
       const [p, o] = level === 0 ? [partition, String(record.offset)] : originOf(record.headers)
-      if (this.#levels.slice(level + 1).some((next) => this.#acknowledged.has(`${next} ${p}@${o}`))) continue
+      const next = this.#levels.slice(level + 1)
+      if (next.some((one) => this.#acknowledged.has(`${one} ${p}@${o}`))) continue
+      if (this.stage.delivery === 'exactly-once' && next.some((one) => this.#stands(one, p, o))) continue
       this.world.broken(
         'P1',
         `${where} was committed at ${offset}; ${source} is neither handled nor acknowledged elsewhere`,
@@ -211,6 +216,14 @@ export class Ledger {
     }
     if (offset > before) this.#committed.set(where, offset)
     if (offset > (this.#highest.get(where) ?? 0n)) this.#highest.set(where, offset)
+  }
+
+  /** Whether a reader of committed records sees a copy of it there. */
+  #stands(topic: string, partition: number, offset: string): boolean {
+    return this.world.kafka.records(topic).some(({ headers }) => {
+      const [p, o] = originOf(headers)
+      return p === partition && o === offset
+    })
   }
 
   /** Whether every group has committed all that stands on its topics. */
@@ -233,6 +246,7 @@ export class Ledger {
   /** What must hold once everything is committed. */
   close(): void {
     this.#nothingLost()
+    if (this.stage.delivery === 'exactly-once') this.#eachHopOnce()
     this.#strictOrder()
     this.#duplicates()
   }
@@ -250,6 +264,17 @@ export class Ledger {
           'P1',
           `${place} (${this.fates.get(value)}) was ${isHandled ? '' : 'not '}handled and is ${isDead ? '' : 'not '}on the dead letter topic`,
         )
+      }
+    }
+  }
+
+  #eachHopOnce(): void {
+    for (const topic of this.#levels.slice(1)) {
+      const seen = new Set<string>()
+      for (const { headers } of this.world.kafka.records(topic)) {
+        const origin = originOf(headers).join('@')
+        if (seen.has(origin)) this.world.broken('P1', `the copy of ${origin} stands twice on ${topic}`)
+        seen.add(origin)
       }
     }
   }

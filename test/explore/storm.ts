@@ -4,6 +4,7 @@
  */
 import { createResilientConsumer, NonRetryableError, RetryableError } from '../../src'
 import type { ExploreMember, FakeClient, World } from '../../src/testing'
+import { TRANSACTION_KINDS } from '../../src/testing/explore-faults'
 import { Ledger, type Fate, type Ordering } from './ledger'
 
 /** How a test plants a bug: the client that the engine gets in place of its own. */
@@ -13,16 +14,22 @@ const FATES: readonly Fate[] = ['ok', 'ok', 'ok', 'ok', 'shaky', 'shaky', 'fatal
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 const SCHEDULE = ['300ms', '2s']
 
-export function storm({ plant = (client: FakeClient) => client }: { plant?: Plant } = {}) {
+export interface StormOptions {
+  readonly plant?: Plant
+  readonly delivery?: 'at-least-once' | 'exactly-once'
+}
+
+export function storm({ plant = (client) => client, delivery = 'at-least-once' }: StormOptions = {}) {
   return async (world: World): Promise<void> => {
     const partitions = world.int(1, 3)
     const ordering = world.pick<Ordering>(['partition', 'key', 'unordered'])
-    const stage = { group: 'billing', topic: 'orders', schedule: SCHEDULE, ordering }
+    const stage = { group: 'billing', topic: 'orders', schedule: SCHEDULE, ordering, delivery }
     for (const topic of ['orders', ...SCHEDULE.map((delay) => `orders.retry.${delay}`), 'orders.dlq']) {
       world.kafka.createTopic(topic, { partitions })
     }
     const ledger = new Ledger(world, stage)
     const options = {
+      delivery,
       ordering,
       concurrency: world.pick([1, 2, 16]),
       commitInterval: world.pick(['20ms', '20ms', '300ms', '1s']),
@@ -44,6 +51,9 @@ export function storm({ plant = (client: FakeClient) => client }: { plant?: Plan
       }
       if (world.chance(0.6)) world.disturb()
       if (world.chance(0.3)) world.disturb({ of: ['hold', 'drop', 'fail'], kinds: ['publish', 'commit'] })
+      if (delivery === 'exactly-once' && world.chance(0.6)) {
+        world.disturb({ of: ['hold', 'drop', 'fail'], kinds: TRANSACTION_KINDS })
+      }
       const change = world.random()
       if (change < 0.25 && live().length < 3) join()
       else if (change < 0.4 && live().length > 1) void world.pick(live()).stop()

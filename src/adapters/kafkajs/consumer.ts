@@ -31,6 +31,7 @@ import { asCrash, asUnreadable, errorType } from './errors'
 import type { ClusterLike, ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
 import { readingAround, type Found } from './read-around'
 import { createUnreadable } from './unreadable'
+import { readStable, type CoordinatorsLike } from './stable-offsets'
 
 /** kafkajs's own retries of a fetch, a join or a metadata look-up; short enough that a broker's return is seen soon. */
 const RETRY = { initialRetryTime: 300, maxRetryTime: 5_000, retries: 8 }
@@ -390,6 +391,9 @@ export function createKafkajsConsumer(
     get running() {
       return state === 'running'
     },
+    get commitsOnce() {
+      return state === 'running' && payloadCommit !== undefined
+    },
     async start() {
       if (leaving) throw stoppedEarly()
       state = 'starting'
@@ -405,6 +409,8 @@ export function createKafkajsConsumer(
     seek: unreadable.seek,
     pause: unreadable.pause,
     resume: unreadable.resume,
+    settledOffsets: (partitions) =>
+      readStable(cluster as CoordinatorsLike | undefined, options.groupId, partitions, clock),
     async commit(entries) {
       const before = commitEvents
       try {

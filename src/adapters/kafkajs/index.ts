@@ -8,10 +8,12 @@ import { withGuardedConnections } from './framing'
 import type { KafkaJsLike } from './kafkajs-like'
 import { explainedAdmin } from './explained-admin'
 import { createKafkajsPublisher } from './publisher'
+import { createKafkajsTransactor } from './transactor'
 
 export { STICKY_ASSIGNER } from './assigner'
 export type { KafkaJsLike } from './kafkajs-like'
 
+const FENCED = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** The driver for a kafkajs client (`^2.2.0`), or for anything of the same shape. */
@@ -39,8 +41,10 @@ export function kafkajsDriver(given: KafkaJsLike, logger: Logger): Driver {
       return createKafkajsConsumer(kafka, options, listener, lookUp, tools, denials)
     },
     publisher: () => createKafkajsPublisher(kafka, tools, denials),
+    transactor: (transactionalId) => createKafkajsTransactor(kafka, transactionalId, tools, denials),
     admin: () => explainedAdmin(createKafkajsAdmin(kafka), denials),
     explainConnect,
     isTooLarge: (error) => TOO_LARGE.has(errorType(error) ?? ''),
+    isFenced: (error) => FENCED.has(errorType(error) ?? ''),
   }
 }

@@ -101,23 +101,33 @@ export interface RecordMetadataLike {
   errorCode: number
 }
 
+export interface ProducerBatchLike {
+  acks?: number
+  timeout?: number
+  compression?: number
+  topicMessages?: {
+    topic: string
+    messages: {
+      key?: Buffer | string | null
+      value: Buffer | string | null
+      partition?: number
+      headers?: { [name: string]: Buffer | string | (Buffer | string)[] | undefined }
+    }[]
+  }[]
+}
+
 export interface ProducerLike {
   connect(): Promise<void>
   disconnect(): Promise<void>
-  sendBatch(batch: {
-    acks?: number
-    timeout?: number
-    compression?: number
-    topicMessages?: {
-      topic: string
-      messages: {
-        key?: Buffer | string | null
-        value: Buffer | string | null
-        partition?: number
-        headers?: { [name: string]: Buffer | string | (Buffer | string)[] | undefined }
-      }[]
-    }[]
-  }): Promise<RecordMetadataLike[]>
+  sendBatch(batch: ProducerBatchLike): Promise<RecordMetadataLike[]>
+  transaction(): Promise<TransactionLike>
+}
+
+export interface TransactionLike {
+  sendBatch(batch: ProducerBatchLike): Promise<RecordMetadataLike[]>
+  sendOffsets(offsets: OffsetsByTopic & { consumerGroupId: string }): Promise<void>
+  commit(): Promise<void>
+  abort(): Promise<void>
 }
 
 export interface AdminLike {
@@ -174,6 +184,8 @@ export interface KafkaJsLike {
   producer(config?: {
     allowAutoTopicCreation?: boolean
     idempotent?: boolean
+    transactionalId?: string
+    transactionTimeout?: number
     createPartitioner?: () => (args: never) => number
     retry?: { initialRetryTime?: number; maxRetryTime?: number; retries?: number }
   }): ProducerLike

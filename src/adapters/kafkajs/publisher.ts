@@ -1,15 +1,8 @@
 import { RetrylineError } from '../../errors'
-import type { Acknowledgement, DriverTools, Publisher } from '../../ports'
-import { toKafkaHeaders, type Outgoing } from '../../record'
+import type { DriverTools, Publisher } from '../../ports'
 import { createDenials, type Denials } from './denied'
 import type { KafkaJsLike, ProducerLike } from './kafkajs-like'
-
-/** Few and short inner retries: the outer ones are ours, with a growing delay and a line in the log for each. */
-const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3 }
-/** kafkajs's number for the one codec that it brings itself. */
-const GZIP = 1
-/** How long the broker may wait for its replicas, ms (kafkajs's own default). */
-const BROKER_TIMEOUT = 30_000
+import { PRODUCER, sendAll, writeTo } from './sending'
 
 /**
  * Waits for all in-sync replicas and is not idempotent: an idempotent kafkajs producer that has had a `send` rejected
@@ -36,13 +29,7 @@ export function createKafkajsPublisher(
   }
 
   async function connect(): Promise<ProducerLike> {
-    const made = kafka.producer({
-      allowAutoTopicCreation: false,
-      idempotent: false,
-      // Every record comes with a partition of ours. Also: without a partitioner kafkajs prints a warning.
-      createPartitioner: () => (args) => (args as { message: { partition: number } }).message.partition,
-      retry: RETRY,
-    })
+    const made = kafka.producer(PRODUCER)
     producer = made
     await made.connect()
     // Not `producer`: a reset meanwhile has cleared that. What is sent on this one then fails and is sent again.
@@ -75,17 +62,9 @@ export function createKafkajsPublisher(
     },
     async publish(records, compress = false) {
       const ready = await connected()
-      const topicMessages = byTopic(records)
-      const request = { acks: -1, timeout: BROKER_TIMEOUT, ...(compress && { compression: GZIP }), topicMessages }
-      const answer = await ready.sendBatch(request).catch(async (error: unknown) => {
-        const names = topicMessages.map(({ topic }) => topic)
-        throw await denials.explain(error, [{ operation: 'Write', resourceType: 'topic', names }])
+      return sendAll(ready, records, compress).catch(async (error: unknown) => {
+        throw await denials.explain(error, [writeTo(records)])
       })
-      return answer.map(({ topicName, partition, errorCode }): Acknowledgement => ({
-        topic: topicName,
-        partition,
-        errorCode,
-      }))
     },
     reset: drop,
     async disconnect() {
@@ -94,17 +73,4 @@ export function createKafkajsPublisher(
       await Promise.all(leaving)
     },
   }
-}
-
-type TopicMessages = NonNullable<Parameters<ProducerLike['sendBatch']>[0]['topicMessages']>
-
-function byTopic(records: readonly Outgoing[]): TopicMessages {
-  const topics = new Map<string, TopicMessages[number]['messages']>()
-  for (const { topic, partition, key, value, headers } of records) {
-    const message = { key, value, partition, headers: toKafkaHeaders(headers) }
-    const messages = topics.get(topic)
-    if (messages) messages.push(message)
-    else topics.set(topic, [message])
-  }
-  return [...topics].map(([topic, messages]) => ({ topic, messages }))
 }

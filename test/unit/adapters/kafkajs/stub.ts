@@ -32,7 +32,14 @@ export interface StubConsumer {
 
 export interface StubKafka extends KafkaJsLike {
   readonly consumers: StubConsumer[]
-  readonly producers: { config: any; calls: string[]; sent: any[]; hold(name: string): Held<void>; answer: any }[]
+  readonly producers: {
+    config: any
+    calls: string[]
+    sent: any[]
+    offsets: any[]
+    hold(name: string): Held<void>
+    answer: any
+  }[]
   admins: number
   readonly adminConfigs: any[]
 }
@@ -53,7 +60,7 @@ export function createStubKafka(admin: Partial<AdminLike> = {}): StubKafka {
     },
     producer(config) {
       const { calls, call, hold } = script()
-      const stub: StubKafka['producers'][number] = { config, calls, sent: [], hold, answer: [] }
+      const stub: StubKafka['producers'][number] = { config, calls, sent: [], offsets: [], hold, answer: [] }
       producers.push(stub)
       return {
         connect: () => call('connect'),
@@ -62,6 +69,22 @@ export function createStubKafka(admin: Partial<AdminLike> = {}): StubKafka {
           stub.sent.push(batch)
           await call('sendBatch')
           return stub.answer
+        },
+        async transaction() {
+          await call('transaction')
+          return {
+            async sendBatch(batch) {
+              stub.sent.push(batch)
+              await call('txn.sendBatch')
+              return stub.answer
+            },
+            async sendOffsets(offsets) {
+              stub.offsets.push(offsets)
+              await call('txn.sendOffsets')
+            },
+            commit: () => call('txn.commit'),
+            abort: () => call('txn.abort'),
+          }
         },
       } satisfies ProducerLike
     },

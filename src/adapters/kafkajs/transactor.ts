@@ -1,0 +1,148 @@
+/**
+ * The transactional producer of one id.
+ *
+ * States:  (nothing) -> taken over, connected <-> asleep -> (nothing)
+ *   - taken over: by beginning a transaction and aborting it, which asks the broker for a new epoch. `connect()` asks for
+ *     nothing, so it fences nobody.
+ *   - asleep: disconnected after a while without a transaction, since kafkajs runs a timer every millisecond for each
+ *     connection that has got an answer. The producer keeps its id and epoch, so that connecting is enough to go on.
+ *   - given up: after any failure. A kafkajs producer whose commit or abort was not answered never begins another.
+ *
+ * Must never happen: a producer that goes on after a failure; a transaction of a producer that was given up.
+ */
+import { RetrylineError } from '../../errors'
+import type { DriverTools, Timer, Transaction, Transactor } from '../../ports'
+import type { Asked, Denials } from './denied'
+import type { KafkaJsLike, ProducerLike, TransactionLike } from './kafkajs-like'
+import { PRODUCER, sendAll, writeTo } from './sending'
+
+/** A transaction that has not ended by then is aborted by the broker, so that its readers may go on, ms (kafkajs's default). */
+const TRANSACTION_TIMEOUT = 60_000
+/** How long a connection without a transaction is kept, ms. */
+const IDLE_MS = 5_000
+
+interface Held {
+  readonly producer: ProducerLike
+  /** The connection; undefined while asleep. */
+  connection: Promise<void> | undefined
+  /** The end of the last one. */
+  ending: Promise<void> | undefined
+}
+
+export function createKafkajsTransactor(
+  kafka: KafkaJsLike,
+  transactionalId: string,
+  { clock, logger }: DriverTools,
+  denials: Denials,
+): Transactor {
+  let held: Held | undefined
+  let idle: Timer | undefined
+  let closed = false
+  const leaving = new Set<Promise<void>>()
+
+  async function takeOver(): Promise<void> {
+    drop()
+    if (closed) throw given()
+    const producer = kafka.producer({ ...PRODUCER, transactionalId, transactionTimeout: TRANSACTION_TIMEOUT })
+    const mine: Held = { producer, connection: producer.connect(), ending: undefined }
+    held = mine
+    await mine.connection
+    await (await explained(producer.transaction())).abort()
+    if (held !== mine) throw given()
+    sleepLater(mine)
+  }
+
+  async function begin(): Promise<Transaction> {
+    const mine = held
+    if (mine === undefined) throw given()
+    stayAwake()
+    await mine.ending
+    mine.connection ??= mine.producer.connect()
+    await mine.connection
+    const open = await mine.producer.transaction()
+    const holding = (): TransactionLike => {
+      if (held !== mine) throw given()
+      return open
+    }
+    return {
+      publish: async (records, compress = false) => explained(sendAll(holding(), records, compress), writeTo(records)),
+      sendOffset: async (groupId, { topic, partition, offset, metadata }) =>
+        explained(
+          holding().sendOffsets({
+            consumerGroupId: groupId,
+            topics: [{ topic, partitions: [{ partition, offset: offset.toString(), metadata }] }],
+          }),
+          { operation: 'Read', resourceType: 'group', names: [groupId] },
+          { operation: 'Read', resourceType: 'topic', names: [topic] },
+        ),
+      commit: async () => {
+        await explained(holding().commit())
+        if (held === mine) sleepLater(mine)
+      },
+    }
+  }
+
+  /** Whatever is refused for want of a permission says which. */
+  function explained<T>(work: Promise<T>, ...asked: Asked[]): Promise<T> {
+    const own: Asked = { operation: 'Write', resourceType: 'transactional-id', names: [transactionalId] }
+    return work.catch(async (error: unknown) => {
+      throw await denials.explain(error, [own, ...asked])
+    })
+  }
+
+  function sleepLater(mine: Held): void {
+    stayAwake()
+    idle = clock.after(IDLE_MS, () => {
+      idle = undefined
+      if (held !== mine) return
+      mine.ending = leave(mine)
+      mine.connection = undefined
+    })
+  }
+
+  function stayAwake(): void {
+    idle?.cancel()
+    idle = undefined
+  }
+
+  function drop(): void {
+    stayAwake()
+    const old = held
+    held = undefined
+    if (old?.connection !== undefined) void leave(old)
+  }
+
+  function leave(old: Held): Promise<void> {
+    const left = disconnect(old.producer, old.connection).finally(() => leaving.delete(left))
+    leaving.add(left)
+    return left
+  }
+
+  async function disconnect(producer: ProducerLike, made: Promise<void> | undefined): Promise<void> {
+    // A disconnect during a connect ends nothing: the connection is made all the same, and stays.
+    await Promise.allSettled([made])
+    try {
+      await producer.disconnect()
+    } catch (error) {
+      logger.debug('a transactional producer did not disconnect cleanly', { error: String(error) })
+    }
+  }
+
+  function given(): RetrylineError {
+    return new RetrylineError('RETRYLINE_STATE', `the producer of '${transactionalId}' was given up`)
+  }
+
+  return {
+    takeOver,
+    begin,
+    async reset() {
+      drop()
+      await Promise.all(leaving)
+    },
+    async disconnect() {
+      closed = true
+      drop()
+      await Promise.all(leaving)
+    },
+  }
+}
