@@ -21,7 +21,7 @@ const RETRY = { firstMs: 100, maxMs: 5_000 }
 /** From so many characters on a lane holds back; what settles until then, and what is at work, must still find room. */
 const CROWDED = (MAX_METADATA * 3) / 4
 /** Lanes do not wait longer than this for an answer before they start what it does not cover yet, ms. */
-const LATE_MS = 1_000
+export const LATE_MS = 1_000
 
 export interface CommitterOptions {
   readonly clock: Clock

@@ -12,10 +12,10 @@
 import type { Settings } from '../config'
 import { createGate, createTransactions, type Transactions } from '../deliver'
 import type { Emitter } from '../observe'
-import type { Clock, Driver, Random } from '../ports'
-import type { Committer } from './committer'
+import type { Clock, Driver, Random, Timer } from '../ports'
+import { LATE_MS, type Committer } from './committer'
 import type { Entry, Lane } from './lane'
-import { noteAcknowledged, noteSent, type CommitDraft } from './lane-commit'
+import { noteAcknowledged, noteRefused, noteSent, type CommitDraft } from './lane-commit'
 
 /** How many take an id over at the same time: each connects, and a member may get hundreds of partitions at once. */
 const AT_ONCE = 16
@@ -51,6 +51,11 @@ export function makesTransactions(options: ExactlyOnceOptions): MakeTransactions
   const gate = createGate(AT_ONCE)
   return (lane, { groupId, committer, settled, said, lost }) => {
     const id = transactionalId(groupId, lane)
+    let late: Timer | undefined
+    const over = (): void => {
+      late?.cancel()
+      late = undefined
+    }
     return createTransactions<Entry, CommitDraft>({
       transactor: driver.transactor(id),
       transactionalId: id,
@@ -80,18 +85,26 @@ export function makesTransactions(options: ExactlyOnceOptions): MakeTransactions
       began(commit) {
         lane.transacting = true
         noteSent(lane, commit)
+        // As with a plain commit: what it would let the lane start does not wait for it for long.
+        late = clock.after(LATE_MS, () => {
+          noteRefused(lane)
+          said(lane)
+        })
       },
       settled(entries, commit) {
+        over()
         lane.transacting = false
         noteAcknowledged(lane, commit)
         for (const entry of entries) settled(lane, entry)
         said(lane)
       },
       ended() {
+        over()
         lane.transacting = false
         if (lane.dirty) committer.poke()
       },
       lost: () => lost(lane),
+      closed: over,
     })
   }
 }

@@ -75,6 +75,8 @@ export interface TransactionsOptions<E, C extends Offset = Offset> extends Topic
   ended(): void
   /** `takeOver()` and `verified()` are to follow. */
   lost(): void
+  /** Nothing follows. */
+  closed(): void
 }
 
 const BACKOFF = { firstMs: 100, maxMs: 10_000 }
@@ -369,6 +371,7 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
         state = 'closed'
         timer?.cancel()
         closing.resolve()
+        options.closed()
         const left = [...held, ...queue]
         held = queue = []
         for (const item of left) finish(item, 'closed')
