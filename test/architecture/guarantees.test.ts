@@ -11,6 +11,7 @@ const NAMES: Readonly<Record<string, RegExp>> = {
   'Completed work survives a crash': /P7\b|done-beyond/,
   Outages: /outage/i,
   'Crash loops': /crash-loop/,
+  'Each hop once': /each hop/i,
   'Dead letter limit': /deadLetterLimit/,
 }
 
