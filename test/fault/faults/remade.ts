@@ -17,6 +17,8 @@ export const topicRemade: Fault = {
   name: 'topic-remade',
   about: 'a retry topic or the DLQ, drained, is deleted under load and made anew, perhaps with another partition count',
   resource: 'topics',
+  // The right to write is taken away first.
+  nodes: [1],
   lastsMs: [1_000, 5_000],
   excuses: { copies: true, stall: true },
   recoveryMs: 30_000,
