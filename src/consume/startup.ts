@@ -50,7 +50,10 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
       warn: (problem) => settings.logger.warn(problem),
     })
     for (const [topic, count] of verified) counts.set(topic, count)
-    if (settings.delivery === 'exactly-once') await tryTransactions()
+    if (settings.delivery === 'exactly-once') {
+      // Ids of different groups may be allowed apart.
+      for (const { groupId } of [topology, ...topology.tiers]) await tryTransactions(groupId)
+    }
     const groups = [topology.groupId, ...topology.tiers.map(({ groupId }) => groupId)]
     const release =
       settings.sameGroupInProcess === 'allow' ? () => undefined : takeGroups(await admin.clusterId(), groups)
@@ -58,8 +61,8 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
   }
 
   /** What a partition would find out one day, when its first record fails. */
-  async function tryTransactions(): Promise<void> {
-    const id = `${topology.groupId}/start`
+  async function tryTransactions(groupId: string): Promise<void> {
+    const id = `${groupId}/start`
     const transactor = driver.transactor(id)
     try {
       await transactor.takeOver()

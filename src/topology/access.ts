@@ -16,7 +16,7 @@ import type { Topology } from './topology'
 export type Role = 'consumer' | 'replayer' | 'monitor'
 
 /** `toRetry`, `toMain`: where a replayer writes. `records`: of a monitor that shows dead letters. */
-export type When = 'verify' | 'create' | 'formerGroupIds' | 'toRetry' | 'toMain' | 'records'
+export type When = 'verify' | 'create' | 'formerGroupIds' | 'exactly-once' | 'toRetry' | 'toMain' | 'records'
 
 export interface Access {
   readonly operation: AclOperation
@@ -74,6 +74,9 @@ const LISTS: Readonly<Record<Role, (topology: Topology, places: Places, add: Add
       const tiers = group(`${former}.retry.`, 'prefixed')
       add(tiers, 'Describe', 'how far the former group has come is read', 'formerGroupIds')
     }
+    // An id is `<group>/<topic>/<partition>`.
+    const ids = [`${topology.groupId}/`, ...tierGroups(topology).map(({ name }) => name)]
+    for (const id of ids) add(transactionalId(id), 'Write', 'copies and offsets go in transactions', 'exactly-once')
   },
 
   replayer({ groupId }, { mains, retries, dead }, add) {
@@ -110,6 +113,8 @@ const group = (name: string, pattern: Access['pattern'] = 'literal'): Where => (
   name,
   pattern,
 })
+
+const transactionalId = (name: string): Where => ({ resourceType: 'transactional-id', name, pattern: 'prefixed' })
 
 /** `orders.retry.1m` of the wait `1m`: everything that begins with `orders.retry.`. A name of the user's own is itself. */
 function cut(name: string, delay: string): Where {

@@ -203,12 +203,13 @@ describe('docs/operations.md', () => {
     verify: "unless `topicSetup: 'warn'`",
     create: "`topicSetup: 'create'`",
     formerGroupIds: "`formerGroupIds: ['old']`",
+    'exactly-once': "`delivery: 'exactly-once'`",
     toRetry: 'to put them on a retry topic',
     toMain: 'to put them on the main topic',
     records: 'to show dead letters',
   }
   it.each<[Role, ...Access['when'][][]]>([
-    ['consumer', [undefined, 'verify']],
+    ['consumer', [undefined, 'verify'], ['exactly-once']],
     ['replayer', [undefined, 'toRetry', 'toMain']],
     ['monitor', [undefined], ['records']],
   ])('has every permission that a %s needs, and no other, and the commands for them', (role, ...blocks) => {

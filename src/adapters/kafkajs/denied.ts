@@ -81,9 +81,19 @@ function forbidden(cause: unknown, { operation, resourceType, names }: Asked, pr
   const told = names.slice(0, NAMED).map((name) => `'${name}'`)
   if (names.length > NAMED) told.push(`${names.length - NAMED} more`)
   const resource = `${resourceType.replace('-', ' ')} ${told.join(' or ')}`
-  const command = allowCommand(principal, [operation], resourceType, names)
+  const command = commandFor(principal, { operation, resourceType, names })
   const message = `${principal ?? "the client's principal"} may not ${operation} ${resource}; allow it: ${command}`
   return new ForbiddenError(message, { operation, resourceType, resources: names, principal, command }, { cause })
+}
+
+/** A group has as many transactional ids as partitions, `<group>/...`: one command allows them all. */
+function commandFor(principal: string | undefined, { operation, resourceType, names }: Asked): string {
+  const groups = names.map((name) => /^[^/]+\//.exec(name)?.[0])
+  if (resourceType !== 'transactional-id' || groups.includes(undefined)) {
+    return allowCommand(principal, [operation], resourceType, names)
+  }
+  const prefixes = [...new Set(groups as string[])]
+  return `${allowCommand(principal, [operation], resourceType, prefixes)} --resource-pattern-type prefixed`
 }
 
 /** A client keeps its settings to itself, but makes its clusters by them. Nothing is connected. */

@@ -94,11 +94,18 @@ export async function openJob(broker: SecuredBroker, client: KafkaConfig, option
   }
 }
 
-/** Which of the list a consumer with this `topicSetup` needs. */
-export function needed(access: readonly Access[], topicSetup: 'verify' | 'create' | 'warn'): Access[] {
+/** Which of the list a consumer with this `topicSetup` and `delivery` needs. */
+export function needed(
+  access: readonly Access[],
+  topicSetup: 'verify' | 'create' | 'warn',
+  delivery: 'at-least-once' | 'exactly-once' = 'at-least-once',
+): Access[] {
   return access.filter(
     ({ when }) =>
-      when === undefined || (when === 'verify' && topicSetup !== 'warn') || (when === 'create' && topicSetup === when),
+      when === undefined ||
+      (when === 'verify' && topicSetup !== 'warn') ||
+      (when === 'create' && topicSetup === when) ||
+      when === delivery,
   )
 }
 

@@ -30,6 +30,8 @@ describe('accessOf', () => {
       'DescribeConfigs topic orders.dlq (verify)',
       'Create topic orders.retry.* (create)',
       'Create topic orders.dlq (create)',
+      'Write transactional-id billing/* (exactly-once)',
+      'Write transactional-id billing.retry.* (exactly-once)',
     ])
   })
 

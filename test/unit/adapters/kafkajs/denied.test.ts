@@ -54,6 +54,14 @@ describe('a refusal', () => {
     const id: Asked = { operation: 'Write', resourceType: 'transactional-id', names: ['a', 'b', 'c', 'd', 'e'] }
     expect(await explain(refused('TRANSACTIONAL_ID_AUTHORIZATION_FAILED'), [id])).toMatchObject({
       message: expect.stringContaining("may not Write transactional id 'a' or 'b' or 'c' or 2 more; ") as string,
+      command: expect.stringMatching(/--transactional-id a --transactional-id b .* --transactional-id e$/) as string,
+    })
+    const ours = { ...id, names: ['billing/orders/0', 'billing/orders/1'] }
+    expect(await explain(refused('TRANSACTIONAL_ID_AUTHORIZATION_FAILED'), [ours])).toMatchObject({
+      resources: ours.names,
+      command: expect.stringMatching(
+        /--operation Write --transactional-id billing\/ --resource-pattern-type prefixed$/,
+      ) as string,
     })
   })
 
