@@ -149,9 +149,15 @@ export async function untilCommitted(
 async function lag(admin: Admin, groupId: string, topic: string): Promise<string[]> {
   const ends = new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, high]))
   const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
-  return (found?.partitions ?? [])
-    .filter(({ partition, offset }) => offset !== ends.get(partition))
-    .map(({ partition, offset }) => `${groupId} ${topic}/${partition}: ${offset} of ${ends.get(partition)}`)
+  return (
+    (found?.partitions ?? [])
+      // Made anew and still empty: there is nothing to commit, and what was committed went with the old one.
+      .filter(
+        ({ partition, offset }) =>
+          offset !== ends.get(partition) && !(ends.get(partition) === '0' && offset.startsWith('-')),
+      )
+      .map(({ partition, offset }) => `${groupId} ${topic}/${partition}: ${offset} of ${ends.get(partition)}`)
+  )
 }
 
 /** The place of every record of a topic without gaps. */
