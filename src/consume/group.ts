@@ -113,6 +113,8 @@ export class Group {
   /** From the news of a rebalance to its end no record is started. */
   #rebalancing = false
   #fetchedAt: number | undefined
+  /** Of the present assignment, monotonic, ms. */
+  #assignedAt = 0
   crashed: string | undefined
   readonly unreadable: UnreadableBatches
 
@@ -272,6 +274,11 @@ export class Group {
     return this.#fetchedAt === undefined ? undefined : this.options.clock.monotonic() - this.#fetchedAt
   }
 
+  /** How long the present assignment stands, ms. */
+  get assignedMs(): number {
+    return this.options.clock.monotonic() - this.#assignedAt
+  }
+
   get assigned(): boolean {
     return this.#epoch > 0
   }
@@ -290,7 +297,7 @@ export class Group {
   #assigned({ memberId, partitions }: Assignment): void {
     this.#epoch++
     // A join is a sign of life too: a broker that never answers a fetch after it is silent from here on.
-    this.#fetchedAt = this.options.clock.monotonic()
+    this.#fetchedAt = this.#assignedAt = this.options.clock.monotonic()
     this.#rebalancing = false
     const same = memberId === this.#memberId
     this.#memberId = memberId

@@ -15,6 +15,8 @@ export interface PartitionHealth {
    */
   readonly state:
     'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked' | 'unreadable' | 'held' | 'careful'
+  /** While `opening` or `verifying`: for how long, ms. */
+  readonly openingMs?: number
   /** What is wrong with the batch at `position`. */
   readonly unreadable?: string
   /** The dependency that the partition waits for. */
@@ -47,7 +49,7 @@ export interface GroupHealth {
 /** Everything in it can be given to JSON.stringify. */
 export interface Health {
   /**
-   * `ok` only where every group is `ok` and no partition is `blocked` or `unreadable`; `degraded` says that somebody should
+   * `ok` only where every group is `ok` and no partition is `blocked`, `unreadable`, or `opening` for 10 s; `degraded` says that somebody should
    * look; `held` that nothing is wrong here, but partitions wait for a dependency: see `outages`.
    */
   readonly status: 'idle' | 'starting' | 'ok' | 'paused' | 'held' | 'degraded' | 'stopping' | 'stopped'
@@ -60,6 +62,8 @@ export interface Health {
 
 /** So long without an answer to a fetch, which comes every 200 ms when idle, is more than a hiccup. ms. */
 const SILENT_MS = 10_000
+/** So long without an answer to where the group stands is more than a hiccup too. ms. */
+const OPENING_MS = 10_000
 
 export function groupHealth(group: Group, clock: Clock, isPaused: (lane: Lane) => boolean): GroupHealth {
   // On a manual clock an hour passes between two fetches; there silence means nothing.
@@ -76,7 +80,7 @@ export function groupHealth(group: Group, clock: Clock, isPaused: (lane: Lane) =
     state,
     ...(group.crashed !== undefined && { error: group.crashed }),
     partitions: [...group.lanes.values()].map((lane) =>
-      partitionHealth(lane, clock, isPaused(lane), oldest.get(lane), group.unreadable.of(lane)),
+      partitionHealth(lane, clock, isPaused(lane), oldest.get(lane), group.unreadable.of(lane), group.assignedMs),
     ),
   }
 }
@@ -87,6 +91,7 @@ function partitionHealth(
   paused: boolean,
   oldest: number | undefined,
   unreadable: string | undefined,
+  assignedMs: number,
 ): PartitionHealth {
   const nextDueAt = lane.queue.nextDue()
   return {
@@ -99,6 +104,7 @@ function partitionHealth(
     running: lane.running,
     oldestRunningMs: oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest),
     ...(nextDueAt !== undefined && nextDueAt > 0 && { nextDueAt }),
+    ...((lane.state === 'opening' || lane.state === 'verifying') && { openingMs: Math.round(assignedMs) }),
     ...(unreadable !== undefined && { unreadable }),
     ...(lane.heldBy !== undefined && { heldBy: lane.heldBy }),
   }
@@ -123,6 +129,12 @@ export function problemsOf(groups: readonly GroupHealth[]): string[] {
     ...group.partitions
       .filter(({ state }) => state === 'blocked')
       .map(({ topic, partition }) => `${topic}/${partition} waits: a copy of a failed record cannot be published`),
+    ...group.partitions
+      .filter(({ openingMs = 0 }) => openingMs > OPENING_MS)
+      .map(
+        ({ topic, partition, openingMs = 0 }) =>
+          `${topic}/${partition} has not begun for ${Math.round(openingMs / 1000)} s: where ${group.groupId} stands there cannot be read`,
+      ),
     ...group.partitions.flatMap(({ topic, partition, position, unreadable }) =>
       unreadable === undefined
         ? []

@@ -7,6 +7,7 @@ import { Alone } from '../../../src/consume/alone'
 import { packDone } from '../../../src/consume/done-beyond'
 import { createDecoder } from '../../../src/consume/decode'
 import { Group } from '../../../src/consume/group'
+import { groupHealth, problemsOf } from '../../../src/consume/health'
 import { Outages } from '../../../src/consume/outages'
 import { createProcessor } from '../../../src/consume/process-record'
 import type { Outbox, SendResult } from '../../../src/deliver'
@@ -210,6 +211,21 @@ test('P9: a record that is still being decoded when the stop comes is not handle
   await clock.settle()
   await flushed
   expect(commits).toEqual([])
+  await group.close()
+})
+
+test('P12: a partition whose offset cannot be read for long is a problem of its health', async () => {
+  const { group, clock, away, assign } = setUp(nothing)
+  const health = (): string[] => problemsOf([groupHealth(group, clock, () => false)])
+  away.isAway = true
+  await assign()
+  await clock.advance(9_000)
+  expect(health()).toEqual([])
+  await clock.advance(2_000)
+  expect(health()).toContain('orders/0 has not begun for 11 s: where billing stands there cannot be read')
+  away.isAway = false
+  await clock.advance(6_000)
+  expect(health().filter((line) => line.includes('has not begun'))).toEqual([])
   await group.close()
 })
 
