@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import type { ResilientConsumer } from '../../src'
+import type { Freeze, Step } from './freeze'
 import type { Ledger } from './ledger'
 import { setSkew } from './wall-clock'
 
@@ -22,6 +23,7 @@ export interface Inside {
 export interface Spells {
   /** So many first attempts are still to be held for ever. */
   hang: number
+  readonly freeze: Freeze
 }
 
 // Node finds only some of kafkajs's names for an import.
@@ -40,6 +42,10 @@ export const COMMANDS: { readonly [name: string]: (inside: Inside, command: Comm
   /** The next `calls` first attempts never settle; 0 lets off those that have not come. */
   hang({ spells }, { calls }) {
     spells.hang = calls as number
+  },
+  /** The process stops itself (SIGSTOP) with its next transaction open, in front of `before`; SIGCONT is somebody else's. */
+  freeze({ spells }, { before }) {
+    spells.freeze.before = before as Step
   },
   /** From now on the wall clock of the process is `ms` ahead of the true time, or behind it where negative. */
   skew({ ledger }, { ms }) {

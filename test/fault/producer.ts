@@ -11,7 +11,9 @@ export interface Production {
   readonly uncertain: ReadonlySet<string>
   readonly sent: number
   /** Also for records of a fault's own, whatever they look like. */
-  send(messages: readonly { key: string | Buffer | null; value: string | Buffer | null }[]): Promise<void>
+  send(
+    messages: readonly { key: string | Buffer | null; value: string | Buffer | null; partition?: number }[],
+  ): Promise<void>
   stop(): Promise<void>
 }
 

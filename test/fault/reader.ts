@@ -1,4 +1,4 @@
-/** What stands on topics, as a `read_committed` reader sees it: every record, up to the end there was at the call. */
+/** What stands on topics, as a `read_committed` reader sees it unless another is asked for: every record, up to the end there was at the call. */
 import type { Admin, IHeaders, Kafka } from 'kafkajs'
 import { HEADER } from '../../src/envelope'
 import type { Place } from './ledger'
@@ -27,13 +27,14 @@ export async function readAll(
   admin: Admin,
   topics: readonly string[],
   groupId: string,
+  { readUncommitted = false } = {},
 ): Promise<Standing[]> {
   const ends = new Map<string, bigint>()
   for (const topic of topics)
     for (const { partition, high, low } of await admin.fetchTopicOffsets(topic))
       if (BigInt(high) > BigInt(low)) ends.set(`${topic}/${partition}`, BigInt(high))
   if (ends.size === 0) return []
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, retry: { retries: 10 } })
+  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, readUncommitted, retry: { retries: 10 } })
   const found: Standing[] = []
   // Control records never reach eachBatch; where a batch ended is said for them too.
   consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { topic, partition, lastOffset } }) => {

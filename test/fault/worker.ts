@@ -12,6 +12,7 @@ import {
   type RetrylineEvent,
 } from '../../src'
 import { obey, type Command, type Spells } from './commands'
+import { freezable } from './freeze'
 import { openLedger, type Ledger } from './ledger'
 import { decodeWish, type Wish } from './payload'
 
@@ -34,15 +35,16 @@ export interface WorkerOptions {
 
 const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
 const ledger = openLedger(options.ledger, options.name)
-const kafka = new Kafka({
+const spells: Spells = { hang: 0, freeze: { before: undefined } }
+const client = new Kafka({
   clientId: options.name,
   brokers: [...options.brokers],
   logLevel: logLevel.NOTHING,
   ...(options.requestTimeout !== undefined && { requestTimeout: options.requestTimeout }),
   retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 10 },
 })
+const kafka = freezable(client, spells.freeze, ledger)
 const nothing = (): void => undefined
-const spells: Spells = { hang: 0 }
 
 const consumer = createResilientConsumer({
   kafka,
@@ -154,7 +156,18 @@ function note(into: Ledger, event: RetrylineEvent): void {
   if (event.type === 'crashed') into.write({ what: 'crashed', tier: event.tier })
   if (event.type === 'commitFailed') into.write({ what: 'commitRefused', tier: event.tier })
   const worth = ['rebalanced', 'reopened', 'crashed', 'commitFailed', 'publishFailed', 'problem', 'abandoned', 'gone']
-  const more = ['metadata', 'late', 'restarted', 'held', 'released', 'unreadable', 'readable', 'halted', 'envelope']
+  const more = [
+    'metadata',
+    'late',
+    'restarted',
+    'held',
+    'released',
+    'unreadable',
+    'readable',
+    'halted',
+    'envelope',
+    'fenced',
+  ]
   if (worth.includes(event.type) || more.includes(event.type)) into.write({ what: 'note', text: JSON.stringify(event) })
 }
 
