@@ -22,7 +22,7 @@ const PARTITIONS = 4
 const SLOW_MS = 3_000
 
 describeWithBroker('exactly once: zombies', ({ brokers }) => {
-  it('what processes do late, that were stopped for longer than their session, is never seen', async () => {
+  it('each hop once: what processes do late, that were stopped for longer than their session, is never seen', async () => {
     const topic = unique('orders')
     const groupId = unique('billing')
     const out = `${topic}.out`
