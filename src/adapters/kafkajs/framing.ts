@@ -5,6 +5,10 @@
  *
  * Here each socket's bytes are put together by themselves, and what cannot be read ends its connection, as a cut does.
  *
+ * kafkajs also forgets a broker that fails without closing its other connections (`removeBroker`), and a connection that is
+ * still being made when its client is disconnected: sockets and timers that keep a process alive after its stop (seen: ten of
+ * each). Here a client that is disconnected ends every connection that it has ever made.
+ *
  * No public way leads to the connections of a producer or an admin client, so this one is of kafkajs 2's inside: the client
  * that we use inherits from the user's, which stays as it is, and hands out clusters whose connections are guarded. Where any
  * of it looks different the user's client is used, with kafkajs's faults (docs/kafkajs-faults.md).
@@ -21,6 +25,9 @@ const MAKERS = ['consumer', 'producer', 'admin'] as const
 const LENGTH = 4
 
 interface SocketLike {
+  readonly destroyed?: boolean
+  /** It was told to end, and does so in good order. */
+  readonly writableEnded?: boolean
   on(event: 'data', listener: () => void): unknown
   destroy(error?: Error): unknown
 }
@@ -32,11 +39,13 @@ interface Framing {
 }
 
 export interface ConnectionLike extends Framing {
+  readonly socket?: SocketLike | null
+  readonly requestQueue?: { destroy?(): void }
   socketFactory(where: never): SocketLike
   processData(bytes: Buffer): void
 }
 
-type Cluster = { brokerPool?: { connectionPoolBuilder?: Builder } }
+type Cluster = { brokerPool?: { connectionPoolBuilder?: Builder }; disconnect?: () => Promise<void> }
 type Builder = { build?: (where?: never) => Promise<{ pool?: unknown }> }
 type CreateCluster = (options: never) => Cluster
 
@@ -50,7 +59,7 @@ export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
     [key]: {
       value: (options: never) => {
         const cluster = (create as CreateCluster)(options)
-        guardBuilder(cluster.brokerPool?.connectionPoolBuilder)
+        endAll(cluster, guardBuilder(cluster.brokerPool?.connectionPoolBuilder))
         return cluster
       },
     },
@@ -64,15 +73,43 @@ function isPlain(kafka: KafkaJsLike): boolean {
   return MAKERS.every((name) => kafka[name] === (root as Partial<KafkaJsLike>)[name])
 }
 
-function guardBuilder(builder: Builder | undefined): void {
+/** Returns the connections that are made, as long as somebody else knows them. */
+function guardBuilder(builder: Builder | undefined): Set<WeakRef<ConnectionLike>> {
+  const all = new Set<WeakRef<ConnectionLike>>()
   const build = builder?.build
-  if (!builder || typeof build !== 'function') return
+  if (!builder || typeof build !== 'function') return all
   builder.build = async (where) => {
     const made = await build.call(builder, where)
     const pool = Array.isArray(made.pool) ? (made.pool as Partial<ConnectionLike>[]) : []
-    for (const one of pool) if (isConnection(one)) guardConnection(one)
+    for (const old of all) if (old.deref() === undefined) all.delete(old)
+    for (const one of pool) {
+      if (!isConnection(one)) continue
+      guardConnection(one)
+      all.add(new WeakRef(one))
+    }
     return made
   }
+  return all
+}
+
+function endAll(cluster: Cluster, connections: Iterable<WeakRef<ConnectionLike>>): void {
+  const { disconnect } = cluster
+  if (typeof disconnect !== 'function') return
+  cluster.disconnect = async () => {
+    try {
+      await disconnect.call(cluster)
+    } finally {
+      for (const one of connections) endConnection(one.deref())
+    }
+  }
+}
+
+/** One that kafkajs has ended itself ends in its own time. */
+function endConnection(connection: ConnectionLike | undefined): void {
+  const socket = connection?.socket
+  if (!socket || socket.destroyed === true || socket.writableEnded === true) return
+  connection?.requestQueue?.destroy?.()
+  socket.destroy()
 }
 
 function isConnection(one: Partial<ConnectionLike>): one is ConnectionLike {

@@ -3,7 +3,8 @@ import { Kafka, logLevel } from 'kafkajs'
 import { execFile } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
-import { describe, expect, test } from 'vitest'
+import { createServer, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { guardConnection, withGuardedConnections, type ConnectionLike } from '../../../../src/adapters/kafkajs/framing'
 import type { KafkaJsLike } from '../../../../src/adapters/kafkajs/kafkajs-like'
 
@@ -226,5 +227,62 @@ describe('the client', () => {
     ['that is not of kafkajs', { consumer() {}, producer() {}, admin() {} }],
   ])('%s: as it was given', (_, kafka) => {
     expect(withGuardedConnections(kafka as unknown as KafkaJsLike)).toBe(kafka)
+  })
+})
+
+interface InnerCluster {
+  readonly brokerPool: { connectionPoolBuilder: { build(): Promise<{ pool: { connect(): Promise<unknown> }[] }> } }
+  disconnect(): Promise<void>
+}
+
+describe('a client that is disconnected, of connections that kafkajs has forgotten', () => {
+  async function left({ guarded }: { guarded: boolean }): Promise<{ open: Set<Socket>; ended: () => Promise<void> }> {
+    const open = new Set<Socket>()
+    let changed = (): void => undefined
+    const server = createServer((socket) => {
+      open.add(socket)
+      changed()
+      socket
+        .on('error', () => undefined)
+        .on('close', () => {
+          open.delete(socket)
+          changed()
+        })
+      socket.resume()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      for (const socket of open) socket.destroy()
+      server.close()
+    })
+    const { port } = server.address() as { port: number }
+    const plain = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING })
+    const kafka = guarded ? withGuardedConnections(plain) : plain
+    const key = Object.getOwnPropertySymbols(plain).find(({ description }) => description?.includes('createCluster'))!
+    const cluster = (kafka as unknown as Record<symbol, (options: object) => InnerCluster>)[key]!({})
+    for (let i = 0; i < 2; i++) {
+      const { pool } = await cluster.brokerPool.connectionPoolBuilder.build()
+      await pool[0]!.connect()
+    }
+    const until = (enough: () => boolean): Promise<void> =>
+      new Promise((resolve) => {
+        changed = () => enough() && resolve()
+        changed()
+      })
+    await until(() => open.size === 2)
+    await cluster.disconnect()
+    return { open, ended: () => until(() => open.size === 0) }
+  }
+
+  test('kafkajs: they stay', async () => {
+    const { open } = await left({ guarded: false })
+    await turns()
+    expect(open.size).toBe(2)
+  })
+
+  test('guarded: they end', async () => {
+    const { open, ended } = await left({ guarded: true })
+    await ended()
+    expect(open.size).toBe(0)
   })
 })
