@@ -2,7 +2,7 @@
 import type { Admin, Kafka } from 'kafkajs'
 import { unpackDone } from '../../src/consume/done-beyond'
 import type { SeenCommit } from './evidence'
-import { encodeWish, wishOf } from './payload'
+import { encodeWish, wishOf, type Wish } from './payload'
 import type { Place } from './ledger'
 import { until } from './until'
 
@@ -16,7 +16,12 @@ export interface Load {
 export async function startLoad(
   kafka: Kafka,
   topic: string,
-  { batch = 10, everyMs = 40, slowestMs = 12 }: { batch?: number; everyMs?: number; slowestMs?: number } = {},
+  {
+    batch = 10,
+    everyMs = 40,
+    slowestMs = 12,
+    wish = (n) => wishOf(n, slowestMs),
+  }: { batch?: number; everyMs?: number; slowestMs?: number; wish?: (n: number) => Wish } = {},
 ): Promise<Load> {
   const producer = kafka.producer({ allowAutoTopicCreation: false })
   await producer.connect()
@@ -27,7 +32,7 @@ export async function startLoad(
   const send = async (): Promise<void> => {
     const messages = Array.from({ length: batch }, () => {
       const n = number++
-      return { key: n % 4 === 0 ? null : `key-${n % 37}`, value: encodeWish(wishOf(n, slowestMs)) }
+      return { key: n % 4 === 0 ? null : `key-${n % 37}`, value: encodeWish(wish(n)) }
     })
     for (;;) {
       try {

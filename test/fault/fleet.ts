@@ -33,6 +33,8 @@ export interface Fleet {
   start(name: string): Promise<Worker>
   /** What all workers, living and dead, have written so far. */
   lines(): Line[]
+  /** What one worker has written so far; nothing where it is not there yet. */
+  linesOf(name: string): Line[]
   /** Whether a worker wrote down that its consumer has stopped. */
   hasStopped(name: string): boolean
   /** Times at which workers died without a stop, by name. */
@@ -105,10 +107,13 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, int
     }
   }
 
+  // A start that failed early has left none.
+  const read = (path: string | undefined): Line[] => (path !== undefined && existsSync(path) ? readLedger(path) : [])
+
   return {
     start,
-    // A start that failed early has left none.
-    lines: () => [...ledgers.values()].filter((path) => existsSync(path)).flatMap(readLedger),
+    lines: () => [...ledgers.values()].flatMap(read),
+    linesOf: (name) => read(ledgers.get(name)),
     hasStopped: (name) => readLedger(ledgers.get(name) ?? '').some(({ what }) => what === 'stopped'),
     kills,
     async end() {

@@ -8,6 +8,8 @@ export interface Wish {
   readonly ms: number
   /** Whether the handler gives a record to `ctx.send`, named after this one. */
   readonly send?: boolean
+  /** The call takes its whole process down. */
+  readonly exits?: boolean
   /** Makes the record large. */
   readonly padding?: string
 }
