@@ -3,7 +3,6 @@
  * normal work. The first is found out and set aside, alone; of the second nothing is held against any record.
  */
 import { Kafka, logLevel, type Admin } from 'kafkajs'
-import { setTimeout as rest } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { describeWithBroker, unique } from '../helpers/broker-shared'
 import { check, report } from './check'
@@ -152,7 +151,9 @@ describeWithBroker('crash loops of real processes', ({ brokers }) => {
             // However slow the machine is, handlers take far less time than lies between two kills: no record that was at work at
             // the kill before is at work at this one too.
             await until(`${name} is at work`, () => supervisor.now?.name === name && doneBy(name) >= 20, 120_000)
-            await rest(200 + Math.random() * 500)
+            // A moment that nobody chose, by the producer's clock: 200 to 700 ms from now.
+            const goal = load.sent + 30 + Math.floor(Math.random() * 75)
+            await until('some more are produced', () => load.sent >= goal)
             await supervisor.now?.kill()
             await until(`${name} is gone`, () => supervisor.deaths >= kill)
           }
