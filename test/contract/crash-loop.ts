@@ -3,15 +3,18 @@ import { unpackCommit } from '../../src/consume/done-beyond'
 import type { Given } from './promises'
 import { header, type Call, type Member, type Scene } from './scene'
 
-const numbered = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => `r${from + n}`)
+export const numbered = (from: number, to: number): string[] =>
+  Array.from({ length: to - from }, (_, n) => `r${from + n}`)
 
 /** Processes that die of the records that `isDeadly` names, one after the other, as a supervisor starts them. */
-async function supervise(
+export async function supervise(
   given: Given,
   scene: Scene,
   options: Record<string, unknown>,
   isDeadly: (call: Call) => boolean,
   until: () => Promise<boolean>,
+  /** What the handler does with any other. */
+  otherwise: (call: Call) => unknown = () => undefined,
 ): Promise<number> {
   const gate = scene.gate()
   const dead = new Set<number>()
@@ -19,7 +22,7 @@ async function supervise(
   const act = (call: Call): unknown => {
     // Nothing that a dead process still does is seen by anybody.
     if (dead.has(call.member)) return gate.wait()
-    if (!isDeadly(call)) return undefined
+    if (!isDeadly(call)) return otherwise(call)
     dead.add(call.member)
     void members[call.member]!.faults.kill()
     return gate.wait()
