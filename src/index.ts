@@ -32,11 +32,15 @@ export {
 } from './errors'
 export type { ErrorCode, Forbidden } from './errors'
 export type {
+  BatchContext,
+  BatchHandler,
+  BatchMessage,
   EachMessage,
   Handler,
   HandlerContext,
   HandlerLogger,
   HandlerMessage,
+  MessageBatch,
   OutgoingMessage,
   Source,
 } from './record'

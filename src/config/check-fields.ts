@@ -14,7 +14,7 @@ const MISSING: { readonly [F in Field]?: string } = {
   groupId: 'name the consumer group',
   topic: 'name the topic to consume, or several',
   schedule: "give the waits between attempts, such as ['1m', '10m', '1h']",
-  handler: 'give the function that handles a record',
+  handler: 'give the function that handles a record, or batchHandler',
 }
 
 function unknownNames(options: object): string[] {
@@ -47,7 +47,9 @@ function checkField(name: Field, options: Readonly<Record<string, unknown>>): { 
   try {
     const value = options[name]
     const missing = MISSING[name]
-    if (value === undefined && missing !== undefined) return { problems: [`${name}: is missing; ${missing}`] }
+    const isThere = name === 'handler' && options['batchHandler'] !== undefined
+    if (value === undefined && missing !== undefined && !isThere)
+      return { problems: [`${name}: is missing; ${missing}`] }
     // Zod fills in a default for undefined only: null is a value, and none of these options takes it.
     const result = (FIELDS[name] as z.ZodType).safeParse(value)
     return result.success

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { EVENT_TYPES } from '../observe'
 import type { MetricHooks } from '../observe'
 import type { Logger } from '../ports'
-import type { Handler } from '../record'
+import type { BatchHandler, Handler } from '../record'
 import { topicProblem } from '../topology'
 import type { CustomNaming } from '../topology'
 import { anyThat, duration, hasFunctions, oneOf, share, size, text, whole } from './checks'
@@ -63,7 +63,21 @@ export const FIELDS = {
   handler: anyThat<Handler>(
     (value) => typeof value === 'function',
     'is not a function; give an eachMessage handler: async ({ topic, partition, message }, ctx) => { … }',
-  ),
+  ).optional(),
+  batchHandler: anyThat<BatchHandler>(
+    (value) => typeof value === 'function',
+    'is not a function; give a handler of many records: async ({ messages }, ctx) => { … }',
+  ).optional(),
+  batch: z
+    .strictObject(
+      {
+        maxRecords: whole(1, 10_000).default(100),
+        maxBytes: size(KIB, KIB ** 3).default(KIB ** 2),
+        linger: duration(1, MINUTE, true).default(0),
+      },
+      { error: "is not understood; give { maxRecords: 100, maxBytes: '1MiB', linger: '10ms' }, or some of these" },
+    )
+    .optional(),
   classify: elsewhere,
   unknownErrors: oneOf('dead-letter', 'retry').default('dead-letter'),
   ordering: oneOf('partition', 'key', 'unordered').default('partition'),

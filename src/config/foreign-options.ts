@@ -15,6 +15,8 @@ const MADE = "topicSetup: 'create' makes retry and dead letter topics, in develo
 const AT_ONCE = 'concurrency says how many handlers run at once, and ordering what waits for what'
 const FETCHES = 'fetch sizes come of maxBufferedBytes; take it out'
 const HANDLER = 'handler takes the function'
+const BATCH_HANDLER = 'batchHandler takes a function for many records at once'
+const BATCH = 'batch takes { maxRecords, maxBytes, linger }, for a batchHandler'
 
 const INSTEAD: Readonly<Record<string, string>> = {
   ...all(WAITS, 'maxRetries', 'maxRetry', 'maxAttempts', 'attempts', 'retries', 'retry', 'retryCount', 'retryAttempts'),
@@ -33,10 +35,11 @@ const INSTEAD: Readonly<Record<string, string>> = {
   ...all(CLIENT, 'connectionTimeout', 'requestTimeout', 'authenticationTimeout'),
   ...all(MADE, 'allowAutoTopicCreation', 'autoCreateTopics', 'createTopics', 'autoCreate', 'ensureTopics'),
   ...all(AT_ONCE, 'partitionsConsumedConcurrently', 'parallel', 'parallelism', 'maxParallel', 'maxConcurrency'),
-  ...all(AT_ONCE, 'maxInFlight', 'workers', 'batchSize', 'prefetch'),
+  ...all(AT_ONCE, 'maxInFlight', 'workers', 'prefetch'),
+  ...all(BATCH, 'batchSize', 'maxBatchSize', 'maxRecords', 'batchOptions', 'linger', 'lingerMs'),
+  ...all(BATCH_HANDLER, 'eachBatch', 'onBatch', 'handleBatch', 'batchListener'),
   ...all(FETCHES, 'maxBytes', 'minBytes', 'maxBytesPerPartition', 'maxWaitTimeInMs'),
   ...all(HANDLER, 'eachMessage', 'eachRecord', 'onMessage', 'onRecord', 'process', 'processor', 'consume', 'run'),
-  eachbatch: 'handler takes a function for one record; there is no batch',
   frombeginning: "startFrom takes 'earliest' (as it is by itself), 'latest' or a Date",
   autooffsetreset: "startFrom takes 'earliest' (as it is by itself), 'latest' or a Date",
   autocommitinterval: 'commitInterval says how often offsets are committed',

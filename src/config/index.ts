@@ -1,6 +1,6 @@
 export type { Decode, DecodeInfo } from './decode-types'
 export type { KafkaClient, ResilientConsumerOptions, SizeOption, TopicNames, ValueOf } from './options'
 export { resolveOptions } from './resolve'
-export type { Settings } from './settings'
+export type { BatchSettings, Settings } from './settings'
 export { show } from './show'
 export type { SchemaIssue, SchemaOutput, SchemaResult, StandardSchema } from './standard-schema'

@@ -7,7 +7,7 @@
 import type { ClassifyOption } from '../classify'
 import type { MetricHooks } from '../observe'
 import type { Logger } from '../ports'
-import type { Handler } from '../record'
+import type { BatchHandler, Handler } from '../record'
 import type { CustomNaming, Duration, Schedule } from '../topology'
 import type { Decode } from './decode-types'
 import type { SchemaOutput, StandardSchema } from './standard-schema'
@@ -52,9 +52,22 @@ export interface ResilientConsumerOptions<
   readonly schedule: Schedule
   /**
    * What is done with a record: any kafkajs `eachMessage` handler. Throw to fail; `RetryableError` and
-   * `NonRetryableError` say how, other errors are classified. It may be called more than once for a record.
+   * `NonRetryableError` say how, other errors are classified. It may be called more than once for a record. Either this or
+   * `batchHandler` must be given.
    */
-  readonly handler: Handler<ValueOf<V, S>>
+  readonly handler?: Handler<ValueOf<V, S>>
+  /**
+   * In place of `handler`: takes many records of one partition at once, on the main topics and on every tier. Name those that
+   * failed with `ctx.fail(message, error)`; only they are retried or dead-lettered. `concurrency` then counts batches, and
+   * `handlerTimeout` bounds one call.
+   */
+  readonly batchHandler?: BatchHandler<ValueOf<V, S>>
+  /**
+   * How large a batch for `batchHandler` gets: at most `maxRecords` (1 to 10 000, default 100) and `maxBytes` (from 1 KiB,
+   * default `'1MiB'`; one record may be larger); and how long one that is not full waits for more (`linger`, up to 1 min,
+   * default 0).
+   */
+  readonly batch?: { readonly maxRecords?: number; readonly maxBytes?: SizeOption; readonly linger?: Duration }
   /** Rules, in the order in which they are asked, or a function; asked before the built-in table. Default: none. */
   readonly classify?: ClassifyOption
   /** What becomes of an error that no rule knows. Default `'dead-letter'`. */
@@ -99,7 +112,7 @@ export interface ResilientConsumerOptions<
    * twice. `'exactly-once'`: copies on retry and dead letter topics, and what a handler gives to `ctx.send()`, go into one
    * Kafka transaction together with the offsets, so that readers with `read_committed` see each of them once. It costs a
    * producer for each partition and some ms for each failed record, and covers no effect outside Kafka: see
-   * `docs/exactly-once.md`.
+   * `docs/exactly-once.md`. Refused beside `batchHandler`.
    */
   readonly delivery?: 'at-least-once' | 'exactly-once'
   /** Settled offsets are committed at most so long after the first of them. 10 ms to 60 s, default `'200ms'`. */

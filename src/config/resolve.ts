@@ -88,7 +88,7 @@ function ownCopy(classify: ClassifyOption | undefined): ClassifyOption | undefin
 }
 
 function freeze(checked: Checked, input: TopologyInput): Settings {
-  const { immediate, startFrom, deadLetterLimit: limit } = checked
+  const { immediate, startFrom, deadLetterLimit: limit, batchHandler, batch } = checked
   return Object.freeze({
     kafka: checked.kafka,
     groupId: checked.groupId,
@@ -98,6 +98,14 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
     classify: ownCopy(checked.classify as ClassifyOption | undefined),
     unknownErrors: checked.unknownErrors,
     handler: checked.handler,
+    batch:
+      batchHandler &&
+      Object.freeze({
+        handler: batchHandler,
+        maxRecords: batch?.maxRecords ?? 100,
+        maxBytes: batch?.maxBytes ?? 1024 ** 2,
+        lingerMs: batch?.linger ?? 0,
+      }),
     ordering: checked.ordering,
     concurrency: checked.concurrency,
     immediate: Object.freeze({ tries: immediate?.tries ?? 0, delayMs: immediate?.delay ?? 0 }),

@@ -1,11 +1,19 @@
 import type { ClassifyOption } from '../classify'
 import type { MetricHooks } from '../observe'
 import type { Logger } from '../ports'
-import type { Handler } from '../record'
+import type { BatchHandler, Handler } from '../record'
 import type { Topology, TopologyInput } from '../topology'
 import type { Decode } from './decode-types'
 import type { KafkaClient } from './options'
 import type { StandardSchema } from './standard-schema'
+
+export interface BatchSettings {
+  readonly handler: BatchHandler
+  readonly maxRecords: number
+  readonly maxBytes: number
+  /** 0: whatever is there goes at once. */
+  readonly lingerMs: number
+}
 
 /** The options, checked, with every default filled in and every duration in ms. Frozen. */
 export interface Settings {
@@ -19,7 +27,10 @@ export interface Settings {
   /** With `unknownErrors`, for `createClassifier`, which also needs a clock and somebody to tell of problems. */
   readonly classify: ClassifyOption | undefined
   readonly unknownErrors: 'dead-letter' | 'retry'
-  readonly handler: Handler
+  /** Undefined where records are handled in batches. */
+  readonly handler: Handler | undefined
+  /** Undefined where records are handled one by one. */
+  readonly batch: BatchSettings | undefined
   readonly ordering: 'partition' | 'key' | 'unordered'
   readonly concurrency: number
   /** `tries` is the number of extra tries; 0 where there are none. */

@@ -19,8 +19,31 @@ export function together(checked: Partial<Checked>): string[] {
         ` (${handlerTimeout} ms), which bounds them all; give fewer, or a longer handlerTimeout`,
     )
   }
+  problems.push(...batchProblems(checked))
   if (groupId !== undefined && formerGroupIds?.includes(groupId)) {
     problems.push(`formerGroupIds: ${show(groupId)} is groupId itself; name only groups of before`)
   }
   return problems
+}
+
+function batchProblems({ handler, batchHandler, batch, immediate, delivery }: Partial<Checked>): string[] {
+  if (batchHandler === undefined) {
+    return batch === undefined || handler === undefined
+      ? []
+      : [
+          'batch: says how large a batch gets, and handler takes one record at a time; take it out, or give batchHandler',
+        ]
+  }
+  return [
+    ...(handler === undefined ? [] : ['batchHandler: is there beside handler; give one of the two']),
+    ...(immediate === undefined
+      ? []
+      : ['immediate: gives quick tries to one record at a time, and batchHandler takes many; take it out']),
+    // What a batch sends belongs to several records, and a transaction takes what belongs to one.
+    ...(delivery === 'exactly-once'
+      ? [
+          "delivery: 'exactly-once' is for one record at a time, and batchHandler takes many; take it out, or give handler",
+        ]
+      : []),
+  ]
 }

@@ -10,6 +10,15 @@ import type { Timer, Work } from '../ports'
 import type { OutgoingMessage } from '../record'
 import type { Entry, Lane, Outcome, UnfinishedAttempt } from './lane'
 
+/** What a call has sent for several records at once: published once, before any of them is done with. */
+export interface SharedSends {
+  readonly messages: OutgoingMessage[]
+  published: Promise<SentResult> | undefined
+}
+
+/** `closed`: it is left to the next owner. */
+export type SentResult = 'through' | 'closed' | { readonly error: unknown }
+
 export class Attempt implements UnfinishedAttempt {
   state: 'running' | 'ended' | 'abandoned' = 'running'
   tryInAttempt = 1
@@ -50,6 +59,25 @@ export class Attempt implements UnfinishedAttempt {
     this.signalSeen = true
     this.#controller ??= new AbortController()
     return this.#controller.signal
+  }
+
+  /** How many records the handler was given together with this one and has failed with the same error; 1 where it is its own. */
+  get together(): number {
+    return 1
+  }
+
+  /** How many records the handler was given at once; undefined where it takes one. */
+  get batchSize(): number | undefined {
+    return undefined
+  }
+
+  /** Whether another record of the same call has failed with the same error, and is asked about it. */
+  get isEcho(): boolean {
+    return false
+  }
+
+  get shared(): SharedSends | undefined {
+    return undefined
   }
 
   abort(reason: RetrylineError): void {

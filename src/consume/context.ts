@@ -61,7 +61,7 @@ export class Context implements HandlerContext {
   }
 }
 
-function withFields(logger: Logger, own: Record<string, unknown>): Logger {
+export function withFields(logger: Logger, own: Record<string, unknown>): Logger {
   const level =
     (name: keyof Logger) =>
     (message: string, fields?: Record<string, unknown>): void =>

@@ -26,7 +26,8 @@ const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-
 
 export interface CrashGuardOptions {
   readonly crashLimit: number
-  readonly concurrency: number
+  /** So many records may always start beyond what was committed. */
+  readonly atLeast: number
   readonly clock: Clock
   readonly emitter: Emitter
   readonly alone: Alone
@@ -71,7 +72,7 @@ export class CrashGuard {
 
   /** A new lane, which is not open yet. */
   watch(lane: Lane): void {
-    lane.marks = new LaneMarks(this.#who, this.options.concurrency)
+    lane.marks = new LaneMarks(this.#who, this.options.atLeast)
     lane.limit = 0
   }
 

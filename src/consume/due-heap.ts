@@ -52,6 +52,6 @@ export class DueHeap<T extends Due> {
   }
 }
 
-function before(a: Due, b: Due): boolean {
+export function before(a: Due, b: Due): boolean {
   return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.seq < b.seq)
 }

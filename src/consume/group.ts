@@ -28,16 +28,18 @@ import type {
 } from '../ports'
 import { tierGroupId, type Tier, type Topology } from '../topology'
 import type { Alone } from './alone'
+import { BatchQueue } from './batch-queue'
 import { createCommitter, type Committer } from './committer'
 import { CrashGuard } from './crash-guard'
 import type { MakeTransactions } from './exactly-once'
 import { serialQueue, takeBatch, type Intake } from './intake'
-import { type Entry, Lane, laneKey } from './lane'
+import { type Entry, type EntryQueue, Lane, laneKey } from './lane'
 import { openLanes } from './opening'
 import type { LaneHost } from './outages'
 import { createPositions, type Positions } from './positions'
 import type { Processor } from './process-record'
 import { exceedsShare, fetchSizes } from './room'
+import { SharedPlaces } from './shared-places'
 import { Starter } from './starter'
 import { UnfinishedTable } from './unfinished'
 import { UnreadableBatches } from './unreadable-batches'
@@ -79,6 +81,7 @@ export interface GroupOptions {
     now(): number
     laneChanged(lane: Lane): void
     stopping(): boolean
+    together(lane: Lane, entries: readonly Entry[]): void
   }): Processor
   /** Whether nothing may start at all, whoever pauses what. */
   isHalted(): boolean
@@ -96,6 +99,7 @@ export class Group {
   readonly #consumer: GroupConsumer
   readonly #committer: Committer
   readonly #starter: Starter
+  readonly #shared = new SharedPlaces()
   readonly #positions: Positions
   readonly #intake: Intake
   /** Undefined where the user wants none. */
@@ -236,6 +240,10 @@ export class Group {
         if (this.#stopping) this.options.progress()
       },
       stopping: () => this.#stopping,
+      together: (lane, entries) => {
+        this.#shared.share(entries)
+        this.#starter.reached(lane, entries[entries.length - 1]!.seq)
+      },
     })
     this.#guard = settings.crashLimit === false ? undefined : this.#makeGuard(settings.crashLimit)
     this.#leaveAlone = options.alone.join({
@@ -248,7 +256,7 @@ export class Group {
     const { settings, clock, emitter, alone, random } = this.options
     return new CrashGuard({
       crashLimit,
-      concurrency: settings.concurrency,
+      atLeast: Math.max(settings.concurrency, settings.batch?.maxRecords ?? 1),
       clock,
       emitter,
       alone,
@@ -339,14 +347,13 @@ export class Group {
 
   #add(where: TopicPartition): Lane {
     const key = laneKey(where)
-    const { settings, tier } = this.options
     const lane = new Lane(
       where.topic,
       where.partition,
       this.tierName,
       this.options.tier !== undefined,
       this.#unfinished.of(where),
-      tier === undefined && settings.ordering === 'partition' ? (made) => serialQueue(this.#intake, made) : undefined,
+      this.#makeQueue,
     )
     this.#guard?.watch(lane)
     lane.transactions = this.options.makeTransactions?.(lane, {
@@ -360,6 +367,25 @@ export class Group {
     if (this.#stopping) this.#consumer.pause(lane)
     else this.#consumer.resume(lane)
     return lane
+  }
+
+  get #makeQueue(): ((lane: Lane) => EntryQueue) | undefined {
+    const { clock, settings, tier } = this.options
+    const { batch, ordering } = settings
+    if (batch === undefined) {
+      return tier === undefined && ordering === 'partition' ? (lane) => serialQueue(this.#intake, lane) : undefined
+    }
+    const { maxRecords, maxBytes, lingerMs } = batch
+    return (lane) =>
+      new BatchQueue<Entry>({
+        maxRecords: () => (lane.crowded || lane.caution !== undefined ? 1 : maxRecords),
+        maxBytes,
+        lingerMs,
+        clock,
+        // It waits for a call that runs already.
+        isAlone: ({ offset }) => lane.unfinished?.has(offset) === true,
+        wake: () => this.#starter.pump(lane),
+      })
   }
 
   #closeLane(key: string, lane: Lane): number {
@@ -559,6 +585,10 @@ export class Group {
   #released(lane: Lane, entry: Entry, then: 'next' | 'again' | 'aside' = 'next'): void {
     if (lane.closed) this.#unfinished.forget(lane, entry)
     if (lane.caution !== undefined) this.#guard?.ended(lane, entry)
+    if (this.#shared.leaves(entry)) {
+      if (!this.#stopping) this.#starter.letGo(lane, entry, then)
+      return
+    }
     if (this.#stopping) {
       this.#starter.giveBack(lane)
       this.options.progress()

@@ -27,7 +27,7 @@ export interface PartitionHealth {
   readonly committed: string | undefined
   /** Records in memory that are not settled. */
   readonly held: number
-  /** Of these, in a handler now. */
+  /** Of these, in a handler now; with `batchHandler` batches. */
   readonly running: number
   /** How long the oldest of these has been there, ms. */
   readonly oldestRunningMs: number

@@ -34,7 +34,7 @@ export function takeBatch(intake: Intake, lane: Lane, messages: readonly Message
 function takeEach(
   intake: Intake,
   lane: Lane,
-  queue: LaneQueue<Entry>,
+  queue: Pick<LaneQueue<Entry>, 'push'>,
   messages: readonly Message[],
   tail: bigint,
 ): void {

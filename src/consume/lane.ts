@@ -18,11 +18,15 @@ import type { Transactions } from '../deliver'
 import type { Timer, TopicPartition } from '../ports'
 import type { Message } from '../record'
 import type { Handled, Rejected } from '../route'
+import type { BatchQueue } from './batch-queue'
 import { CommitTracker, type Tracked } from './commit-tracker'
 import { DoneBeyond, type OffsetRange } from './done-beyond'
 import type { Caution, LaneMarks } from './lane-marks'
 import { LaneQueue, type Waiting } from './lane-queue'
 import type { SerialQueue } from './serial-queue'
+
+/** What a lane's records wait in. */
+export type EntryQueue = LaneQueue<Entry> | SerialQueue<Entry> | BatchQueue<Entry>
 
 export interface Entry extends Tracked, Waiting {
   readonly message: Message
@@ -65,7 +69,7 @@ export class Lane implements TopicPartition {
   /** The offset that the next batch must begin at; undefined while opening. */
   position: bigint | undefined
   tracker = new CommitTracker<Entry>(0n)
-  readonly queue: LaneQueue<Entry> | SerialQueue<Entry>
+  readonly queue: EntryQueue
   /** Records and bytes in memory that are not settled. */
   held = 0
   bytes = 0
@@ -138,7 +142,7 @@ export class Lane implements TopicPartition {
     gated: boolean,
     /** Undefined where there are none, as is usual. */
     readonly unfinished: Unfinished | undefined,
-    makeQueue?: (lane: Lane) => SerialQueue<Entry>,
+    makeQueue?: (lane: Lane) => EntryQueue,
   ) {
     this.queue = makeQueue ? makeQueue(this) : new LaneQueue(gated)
   }

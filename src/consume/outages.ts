@@ -89,13 +89,17 @@ export class Outages {
     }))
   }
 
-  /** A handler has said that a dependency is down. True where the record is set aside; else it is to be retried. */
+  /**
+   * A handler has said that a dependency is down. True where the record is set aside; else it is to be retried. `isEcho`:
+   * another record of the same call has been counted for it.
+   */
   holds(
     host: LaneHost,
     lane: Lane,
     entry: Entry,
     what: { dependency: string; because: string },
     last: boolean,
+    isEcho = false,
   ): boolean {
     const { dependency } = what
     const own = this.#down.get(lane.heldBy ?? '')
@@ -110,7 +114,8 @@ export class Outages {
     }
     let down = this.#down.get(dependency)
     if (down === undefined) {
-      if (!this.#isOver(dependency) && !last) return false
+      const isOver = !isEcho && this.#isOver(dependency)
+      if (!isOver && !last) return false
       down = this.#open(what)
     }
     if (down.probe?.entry === entry) this.#failedProbe(down)

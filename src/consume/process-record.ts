@@ -8,7 +8,14 @@ import type { Outbox, SendResult } from '../deliver'
 import { isRetrylineError, RetrylineError } from '../errors'
 import { errorText, type Emitter, type EventOf } from '../observe'
 import type { Clock, Random } from '../ports'
-import { toRec, type HandlerMessage, type Outgoing, type OutgoingMessage } from '../record'
+import {
+  toRec,
+  type BatchHandler,
+  type Handler,
+  type HandlerMessage,
+  type Outgoing,
+  type OutgoingMessage,
+} from '../record'
 import {
   composeCopy,
   decideRoute,
@@ -21,7 +28,9 @@ import {
   type Rejected,
 } from '../route'
 import type { Topology } from '../topology'
-import type { Attempt } from './attempt'
+import type { Attempt, SentResult } from './attempt'
+import { BatchQueue } from './batch-queue'
+import { createBatchRunner } from './batch-runner'
 import type { DeadLetterLimit } from './dead-letter-limit'
 import type { Decoder } from './decode'
 import type { Entry, Lane, Outcome } from './lane'
@@ -62,10 +71,12 @@ export interface ProcessorOptions {
   /** Something changed that decides whether the lane may start records. */
   readonly laneChanged: (lane: Lane) => void
   readonly stopping: () => boolean
+  /** These records are handled by one call, on one place of the handler's concurrency. */
+  readonly together: (lane: Lane, entries: readonly Entry[]) => void
 }
 
 export interface Processor {
-  readonly runner: AttemptRunner
+  readonly runner: Pick<AttemptRunner, 'watchdog'>
   /** Takes a place of the handler's concurrency until `released`. */
   start(lane: Lane, entry: Entry): void
   /** In place of `start`, for a record that has taken so many processes down: it becomes a dead letter. */
@@ -93,37 +104,76 @@ interface Judged extends Failure {
 
 export function createProcessor(options: ProcessorOptions): Processor {
   const { settings, topology, classifier, decoder, outbox, clock, random, emitter, countPartitions } = options
-  const runner = createAttemptRunner({
-    handler: settings.handler,
+  const forRunner = {
     handlerTimeoutMs: settings.handlerTimeoutMs,
-    immediate: settings.immediate,
     maxAttempts: topology.maxAttempts,
-    classifier,
     clock,
     emitter,
     logger: settings.logger,
     frameName: options.frameName,
     ended,
-    succeeded,
-    now: options.now,
     pauseChanged: options.laneChanged,
     stopping: options.stopping,
-  })
+  }
 
-  function start(lane: Lane, entry: Entry): void {
+  function createOneByOne(handler: Handler): Pick<Processor, 'runner' | 'start'> {
+    const { immediate } = settings
+    const runner = createAttemptRunner({
+      ...forRunner,
+      handler,
+      immediate,
+      classifier,
+      now: options.now,
+      succeeded({ lane, entry }) {
+        options.limit?.settled()
+        options.settled(lane, entry)
+        const next = options.nextInPlace(lane, entry)
+        if (next === undefined || isPlain(lane, next)) return next
+        start(lane, next)
+        return undefined
+      },
+    })
+    function start(lane: Lane, entry: Entry): void {
+      if (isForHandler(lane, entry)) runner.start(lane, entry, decoder && decode(decoder, lane, entry))
+    }
+    return { runner, start }
+  }
+
+  function createTogether(handler: BatchHandler): Pick<Processor, 'runner' | 'start'> {
+    const runner = createBatchRunner({ ...forRunner, handler })
+    return {
+      runner,
+      start(lane, first) {
+        const entries = [first, ...(lane.queue as BatchQueue<Entry>).along(first)]
+        options.together(lane, entries)
+        const call = runner.open(lane)
+        for (const entry of entries) {
+          if (isForHandler(lane, entry)) runner.add(call, entry, decoder && decode(decoder, lane, entry))
+        }
+        runner.run(call)
+      },
+    }
+  }
+
+  /** False where the record is dealt with otherwise. */
+  function isForHandler(lane: Lane, entry: Entry): boolean {
     const running = lane.unfinished?.get(entry.offset) as Attempt | undefined
     if (running) {
       // Delivered again (a rejoin, a crash of the client) while its first call is under way here.
       emitter.emit('skipped', { ...placeOf({ lane, entry }), why: 'joined' })
       ;(running.joiners ??= []).push((outcome) => conclude(lane, entry, outcome, running))
-    } else if (entry.opened?.kind === 'reject') {
+      return false
+    }
+    if (entry.opened?.kind === 'reject') {
       const judged = judgeRejected(entry.opened)
       if (mayGo(judged)) carryOn(lane, entry, () => carry(lane, entry, judged))
       else options.again(lane, entry)
-    } else if (entry.replayed && !openReplay(lane, entry)) {
-      options.settled(lane, entry)
-      options.released(lane, entry)
-    } else runner.start(lane, entry, decoder && decode(decoder, lane, entry))
+      return false
+    }
+    if (!entry.replayed || openReplay(lane, entry)) return true
+    options.settled(lane, entry)
+    options.released(lane, entry)
+    return false
   }
 
   function crashLoop(lane: Lane, entry: Entry, deaths: number): void {
@@ -162,15 +212,6 @@ export function createProcessor(options: ProcessorOptions): Processor {
   /** Whether nothing has to be looked at before the handler is called. */
   function isPlain(lane: Lane, entry: Entry): boolean {
     return decoder === undefined && lane.unfinished === undefined && !entry.replayed && entry.opened?.kind !== 'reject'
-  }
-
-  function succeeded({ lane, entry }: Attempt): Entry | undefined {
-    options.limit?.settled()
-    options.settled(lane, entry)
-    const next = options.nextInPlace(lane, entry)
-    if (next === undefined || isPlain(lane, next)) return next
-    start(lane, next)
-    return undefined
   }
 
   /** On a main topic our headers count only where a replay set them. False where it is for another group. */
@@ -220,9 +261,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
     if (outcome.kind === 'ok') {
       options.outages.ended(lane, entry, false)
       options.limit?.settled()
-      const { sends } = attempt
-      if (sends !== undefined) {
-        carryOn(lane, entry, () => publishStaged(lane, entry, sends))
+      if (attempt.sends !== undefined || attempt.shared !== undefined) {
+        carryOn(lane, entry, () => publishStaged(lane, entry, attempt))
         return
       }
       options.settled(lane, entry)
@@ -234,11 +274,17 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const { verdict, opened } = classify(lane, entry, failure)
     const judged = judge(failure, verdict, opened)
     if (verdict.kind === 'hold') {
-      if (isHeld(lane, entry, verdict, judged)) {
+      if (isHeld(lane, entry, verdict, judged, attempt.isEcho)) {
         tellAttempt(attempt, 'held', verdict.because, failure)
         return
       }
     } else options.outages.ended(lane, entry, false)
+    if (isToBeSplit(judged, attempt)) {
+      tellAttempt(attempt, 'again', judged.because, failure)
+      splitFrom(lane, entry, attempt)
+      options.again(lane, entry)
+      return
+    }
     const goes = mayGo(judged)
     const became = failure.timedOut ? 'timeout' : judged.decision.kind
     tellAttempt(attempt, goes ? became : 'again', judged.because, failure)
@@ -246,9 +292,18 @@ export function createProcessor(options: ProcessorOptions): Processor {
     else options.again(lane, entry)
   }
 
-  function isHeld(lane: Lane, entry: Entry, verdict: HoldVerdict, { decision }: Judged): boolean {
+  /** No record is dead-lettered for an error that may be another's: they come again in halves, until each stands alone. */
+  function isToBeSplit({ decision }: Judged, { together }: Attempt): boolean {
+    return decision.kind === 'dead-letter' && together > 1
+  }
+
+  function splitFrom({ queue }: Lane, entry: Entry, { together }: Attempt): void {
+    if (queue instanceof BatchQueue) queue.limit(entry, Math.ceil(together / 2))
+  }
+
+  function isHeld(lane: Lane, entry: Entry, verdict: HoldVerdict, { decision }: Judged, isEcho: boolean): boolean {
     if (!options.stopping()) {
-      return options.outages.holds(options.host, lane, entry, verdict, decision.kind === 'dead-letter')
+      return options.outages.holds(options.host, lane, entry, verdict, decision.kind === 'dead-letter', isEcho)
     }
     // The next owner finds out for itself.
     options.again(lane, entry)
@@ -288,21 +343,34 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /** What the handler gave to ctx.send() must stand before its record is done with. */
-  async function publishStaged(lane: Lane, entry: Entry, sends: OutgoingMessage[]): Promise<void> {
+  async function publishStaged(lane: Lane, entry: Entry, attempt: Attempt): Promise<void> {
+    const { sends, shared } = attempt
+    if (shared) shared.published ??= publishAll(lane, entry, shared.messages)
+    const results = await Promise.all([sends && publishAll(lane, entry, sends), shared?.published])
+    const [failed] = results.filter((result) => typeof result === 'object')
+    if (failed === undefined) {
+      if (!results.includes('closed')) settleIfOpen(lane, entry)
+      return
+    }
+    const isOwn = failed === results[0]
+    await failedAfterwards(lane, entry, failed.error, isOwn ? undefined : attempt)
+  }
+
+  async function publishAll(lane: Lane, entry: Entry, sends: readonly OutgoingMessage[]): Promise<SentResult> {
     let ready: (Outgoing | undefined)[]
     try {
       ready = await Promise.all(sends.map(async (message, i) => toOutgoing(message, entry, lane, i)))
     } catch (error) {
-      await failedAfterwards(lane, entry, error)
-      return
+      return { error }
     }
     const known = ready.filter((record) => record !== undefined)
-    if (known.length < ready.length) return
+    if (known.length < ready.length) return 'closed'
     const result = await deliver(lane, entry, known)
     if (result === 'too-large') {
-      const error = new RetrylineError('RETRYLINE_PUBLISH', 'a record given to ctx.send() is too large for its topic')
-      await failedAfterwards(lane, entry, error)
-    } else if (result === 'acknowledged') settleIfOpen(lane, entry)
+      const text = 'a record given to ctx.send() is too large for its topic'
+      return { error: new RetrylineError('RETRYLINE_PUBLISH', text) }
+    }
+    return result === 'closed' ? 'closed' : 'through'
   }
 
   async function deliver(lane: Lane, entry: Entry, records: Outgoing[]): Promise<SendResult> {
@@ -360,11 +428,21 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return { error, timedOut: false, latenessMs: undefined, opened, decision, because, at: clock.now() }
   }
 
-  /** What the handler sent could not be: the record itself goes on as one whose handler has failed. */
-  async function failedAfterwards(lane: Lane, entry: Entry, error: unknown): Promise<void> {
+  /**
+   * What the handler sent could not be: the record itself goes on as one whose handler has failed. `sharedBy`: others of its
+   * call have sent the same.
+   */
+  async function failedAfterwards(lane: Lane, entry: Entry, error: unknown, sharedBy?: Attempt): Promise<void> {
     const failure = { error, timedOut: false, latenessMs: latenessOf(entry) }
     const { verdict, opened } = classify(lane, entry, failure)
     const judged = judge(failure, verdict, opened)
+    if (sharedBy !== undefined && isToBeSplit(judged, sharedBy)) {
+      if (lane.closed || options.stopping()) return
+      splitFrom(lane, entry, sharedBy)
+      // Its place and its key are given back already: like a retry it comes after what followed it.
+      ;(lane.queue as BatchQueue<Entry>).push(entry)
+      return
+    }
     if (await untilMayGo(lane, judged)) await carry(lane, entry, judged)
   }
 
@@ -450,5 +528,6 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return dueAt === undefined ? undefined : Math.max(0, clock.now() - dueAt)
   }
 
-  return { runner, start, crashLoop, postpone }
+  const calls = settings.batch ? createTogether(settings.batch.handler) : createOneByOne(settings.handler!)
+  return { ...calls, crashLoop, postpone }
 }

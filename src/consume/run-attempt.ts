@@ -9,6 +9,7 @@ import { type EachMessage, type Handler, type HandlerMessage, toMessageHeaders }
 import { Attempt } from './attempt'
 import { Context } from './context'
 import type { Decoded } from './decode'
+import { pauseLane } from './handler-pause'
 import type { Entry, Lane, Outcome } from './lane'
 import { Watchdog } from './watchdog'
 
@@ -46,14 +47,15 @@ export interface AttemptRunner {
   start(lane: Lane, entry: Entry, decoded?: Decoded | Promise<Decoded>): void
 }
 
-const OK: Outcome = { kind: 'ok' }
-const AGAIN: Outcome = { kind: 'again' }
+export const OK: Outcome = { kind: 'ok' }
+export const AGAIN: Outcome = { kind: 'again' }
 
-const heartbeat = (): Promise<void> => Promise.resolve()
+export const heartbeat = (): Promise<void> => Promise.resolve()
 
 export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   const { handler, clock, emitter, immediate, maxAttempts } = options
   const watchdog = new Watchdog(clock, options.handlerTimeoutMs, GRACE_MS, abandon)
+  const reports = createReports(emitter, clock)
 
   // A computed name survives minifiers.
   const { [options.frameName]: call } = {
@@ -124,7 +126,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
     }
     attempt.triesEnded++
     attempt.state = 'ended'
-    report(attempt, OK, 'ok')
+    reports.tried(attempt, OK, 'ok')
     const entry = options.succeeded(attempt)
     if (entry === undefined) {
       watchdog.remove(attempt)
@@ -149,7 +151,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
 
   function payloadOf(attempt: Attempt): EachMessage {
     const { lane, entry } = attempt
-    const pause = (): (() => void) => pauseLane(attempt)
+    const pause = (): (() => void) => pauseLane(attempt, emitter, options.pauseChanged)
     const { opened, message } = entry
     if (opened === undefined) {
       return { topic: lane.topic, partition: lane.partition, message: message as HandlerMessage, heartbeat, pause }
@@ -166,29 +168,11 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
     }
   }
 
-  function pauseLane(attempt: Attempt): () => void {
-    const { lane } = attempt
-    attempt.pauses++
-    lane.handlerPauses++
-    options.pauseChanged(lane)
-    const told = { by: 'handler', topic: lane.topic, partition: lane.partition } as const
-    emitter.emit('paused', told)
-    let resumed = false
-    return () => {
-      if (resumed) return
-      resumed = true
-      attempt.pauses--
-      lane.handlerPauses--
-      emitter.emit('resumed', told)
-      options.pauseChanged(lane)
-    }
-  }
-
   function settled(attempt: Attempt, outcome: Outcome): void {
     attempt.work?.done()
     attempt.triesEnded++
     if (attempt.state !== 'running') {
-      emitter.emit('late', { ...placeOf(attempt), outcome: outcome.kind === 'ok' ? 'ok' : 'failed' })
+      reports.late(attempt, outcome.kind === 'ok' ? 'ok' : 'failed')
       return
     }
     if (attempt.cutShort && (attempt.signalSeen || outcome.kind === 'failed')) end(attempt, AGAIN)
@@ -207,7 +191,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   }
 
   function tryAgainSoon(attempt: Attempt, error: unknown): void {
-    report(attempt, { kind: 'failed', error }, 'again')
+    reports.tried(attempt, { kind: 'failed', error }, 'again')
     attempt.sends = undefined
     attempt.betweenTries = clock.after(immediate.delayMs, () => {
       if (attempt.timedOut || options.stopping() || attempt.lane.closed) {
@@ -227,12 +211,7 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   function abandon(attempt: Attempt, during: 'handler-timeout' | 'shutdown'): void {
     attempt.state = 'abandoned'
     attempt.work?.done()
-    emitter.emit('abandoned', {
-      ...placeOf(attempt),
-      attempt: attempt.number,
-      runningMs: Math.round(clock.monotonic() - attempt.startedAt),
-      during,
-    })
+    reports.abandoned(attempt, during)
     // At a shutdown nothing was decided about the record: it is left, uncommitted, to the next owner.
     finish(attempt, during === 'shutdown' ? AGAIN : timeoutOf(attempt))
   }
@@ -240,12 +219,16 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
   function finish(attempt: Attempt, outcome: Outcome): void {
     watchdog.remove(attempt)
     attempt.betweenTries?.cancel()
-    // A failure and a time-out are told once it is known where the record goes.
-    if (outcome.kind === 'ok' || outcome.kind === 'again') report(attempt, outcome, outcome.kind)
+    reports.ended(attempt, outcome)
     options.ended(attempt, outcome)
   }
 
-  function report(attempt: Attempt, outcome: Outcome, as: 'ok' | 'again'): void {
+  return { watchdog, start }
+}
+
+/** What is told of attempts while they run and as they end. */
+export function createReports(emitter: Emitter, clock: Clock) {
+  function tried(attempt: Attempt, outcome: Outcome, as: 'ok' | 'again'): void {
     if (!attempt.called || !emitter.active.attempt) return
     emitter.emit('attempt', {
       ...attemptFields(attempt, clock),
@@ -254,7 +237,20 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
     })
   }
 
-  return { watchdog, start }
+  return {
+    tried,
+    ended(attempt: Attempt, outcome: Outcome): void {
+      // A failure and a time-out are told once it is known where the record goes.
+      if (outcome.kind === 'ok' || outcome.kind === 'again') tried(attempt, outcome, outcome.kind)
+    },
+    late(attempt: Attempt, outcome: 'ok' | 'failed'): void {
+      emitter.emit('late', { ...placeOf(attempt), outcome })
+    },
+    abandoned(attempt: Attempt, during: 'handler-timeout' | 'shutdown'): void {
+      const runningMs = Math.round(clock.monotonic() - attempt.startedAt)
+      emitter.emit('abandoned', { ...placeOf(attempt), attempt: attempt.number, runningMs, during })
+    },
+  }
 }
 
 export function placeOf({ lane, entry }: Pick<Attempt, 'lane' | 'entry'>): At & { tier: string } {
@@ -266,6 +262,7 @@ export function attemptFields(attempt: Attempt, clock: Clock) {
   const { entry } = attempt
   const durationMs = clock.monotonic() - attempt.startedAt
   const dueAt = entry.opened?.dueAt
+  const { batchSize } = attempt
   return {
     ...placeOf(attempt),
     originalTopic: entry.opened?.main ?? attempt.lane.topic,
@@ -273,6 +270,7 @@ export function attemptFields(attempt: Attempt, clock: Clock) {
     tryInAttempt: attempt.tryInAttempt,
     durationMs,
     ...(dueAt !== undefined && { latenessMs: Math.max(0, Math.round(clock.now() - durationMs - dueAt)) }),
+    ...(batchSize !== undefined && { batch: batchSize }),
   }
 }
 

@@ -113,11 +113,15 @@ export class Starter {
     const entry = lane.queue.take(this.#options.gated ? this.#options.clock.now() : 0, lane.limit)
     if (entry === undefined) {
       if (lane.queue.beyond !== undefined) this.#options.hurry(lane)
-    } else if (entry.seq >= lane.reach) {
-      lane.reach = entry.seq + 1
-      if (lane.reach >= lane.hurryAt) this.#options.hurry(lane)
-    }
+    } else this.reached(lane, entry.seq)
     return entry
+  }
+
+  /** The record with this number is being started. */
+  reached(lane: Lane, seq: number): void {
+    if (seq < lane.reach) return
+    lane.reach = seq + 1
+    if (lane.reach >= lane.hurryAt) this.#options.hurry(lane)
   }
 
   #armDue(lane: Lane): void {
@@ -139,14 +143,19 @@ export class Starter {
     lane.running--
   }
 
+  /** The record's key is free; its place is not, where others of its batch stay on it. */
+  letGo(lane: Lane, entry: Entry, then: 'next' | 'again' | 'aside'): void {
+    if (then === 'again') lane.queue.putBack(entry)
+    else if (then === 'next' && !lane.closed) lane.queue.release(entry)
+  }
+
   /**
    * The place is free, and so is the record's key. With `again` the record itself goes first; one that was set `aside` keeps
    * its key.
    */
   released(lane: Lane, entry: Entry, then: 'next' | 'again' | 'aside' = 'next'): void {
     this.giveBack(lane)
-    if (then === 'again') lane.queue.putBack(entry)
-    else if (then === 'next' && !lane.closed) lane.queue.release(entry)
+    this.letGo(lane, entry, then)
     const [wanted] = this.#wanted
     if (wanted !== undefined) {
       this.#wanted.delete(wanted)

@@ -26,6 +26,8 @@ interface EventShapes {
     durationMs: number
     /** Retries only: start minus due time, ms. */
     latenessMs?: number
+    /** With `batchHandler`: how many records the call was given. */
+    batch?: number
   }
   /** A failed record stands on its retry topic, acknowledged by all in-sync replicas. `error`: class and message. */
   retried: At & { tier: TierName; to: string; attempt: number; dueAt: number; because: string; error: string }
@@ -86,7 +88,7 @@ interface EventShapes {
     partition: number
     /** Records in memory that are not settled. */
     held: number
-    /** Of these, in a handler now. */
+    /** Of these, in a handler now; with `batchHandler` batches. */
     running: number
     bytes: number
     full: boolean

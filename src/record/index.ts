@@ -9,6 +9,7 @@ export {
   toRec,
 } from './headers'
 export type { KafkaHeaders, WritableHeaders } from './headers'
+export type { BatchContext, BatchHandler, BatchMessage, MessageBatch } from './batch-handler'
 export type {
   EachMessage,
   Handler,

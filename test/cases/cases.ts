@@ -106,6 +106,6 @@ export const CASES: readonly FieldCase[] = [
   fake('R78', 'an open breaker dead-letters everything'),
   fake('R79', 'no limit to dead letters'),
   fake('R80', 'lost connections as dead letters'),
-  fake('R82', 'one bad record, the whole batch dead', { waitsFor: 'step 4, batch handlers' }),
+  fake('R82', 'one bad record, the whole batch dead'),
   fake('R83', 'after the last attempt, a person', { later: STORE }),
 ]

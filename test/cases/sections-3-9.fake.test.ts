@@ -21,6 +21,7 @@ import { r77 } from './r77-dependency-down'
 import { r78 } from './r78-open-breaker'
 import { r79 } from './r79-no-limit-to-dead-letters'
 import { r80 } from './r80-lost-connections'
+import { r82 } from './r82-one-bad-in-a-batch'
 import { r83 } from './r83-then-a-person'
 import { onFake } from './tell'
 
@@ -29,4 +30,4 @@ onFake('4 shutdown and lifecycle', r58, r59, r60)
 onFake('5 groups and topics', r63, r64, r65, r68)
 onFake('6 timing', r69, r71)
 onFake('7 envelope and headers', r74, r75)
-onFake('9 policy', r77, r78, r79, r80, r83)
+onFake('9 policy', r77, r78, r79, r80, r82, r83)

@@ -110,6 +110,15 @@ export class Ledger {
     this.#tenures.set(key, (this.#tenures.get(key) ?? 0) + 1)
   }
 
+  tenureOf(member: string, topic: string): number {
+    return this.#tenures.get(`${member} ${this.#tierOf(topic)}`) ?? 0
+  }
+
+  #tierOf(topic: string): string {
+    const level = this.#levels.indexOf(topic)
+    return level === 0 ? 'main' : (this.stage.schedule[level - 1] ?? '')
+  }
+
   begin(of: {
     member: string
     partition: number
@@ -117,10 +126,11 @@ export class Ledger {
     key: string | null
     attempt: number
     source: Source
+    /** As it was when the handler was given the record, where that was before. */
+    tenure?: number
   }): Call {
     const { source, member, attempt } = of
-    const level = this.#levels.indexOf(source.topic)
-    const tier = level === 0 ? 'main' : (this.stage.schedule[level - 1] ?? '')
+    const tier = this.#tierOf(source.topic)
     const call: Call = {
       member,
       partition: of.partition,
@@ -129,7 +139,7 @@ export class Ledger {
       attempt,
       source: placeOf(source),
       tier,
-      tenure: this.#tenures.get(`${member} ${tier}`) ?? 0,
+      tenure: of.tenure ?? this.tenureOf(member, source.topic),
       began: ++this.#clock,
       ended: undefined,
       failed: false,

@@ -2,7 +2,14 @@
  * The scenario of the promises: members of one group on a main topic, two tiers and a dead letter topic come, go, crash
  * and are killed while records of every fate flow and requests are held, refused and lost.
  */
-import { createResilientConsumer, NonRetryableError, RetryableError } from '../../src'
+import {
+  createResilientConsumer,
+  NonRetryableError,
+  RetryableError,
+  type BatchHandler,
+  type BatchMessage,
+  type Handler,
+} from '../../src'
 import type { ExploreMember, FakeClient, World } from '../../src/testing'
 import { TRANSACTION_KINDS } from '../../src/testing/explore-faults'
 import { Ledger, type Fate, type Ordering } from './ledger'
@@ -17,9 +24,11 @@ const SCHEDULE = ['300ms', '2s']
 export interface StormOptions {
   readonly plant?: Plant
   readonly delivery?: 'at-least-once' | 'exactly-once'
+  /** The handler takes many records at once; not with `exactly-once`. */
+  readonly batches?: boolean
 }
 
-export function storm({ plant = (client) => client, delivery = 'at-least-once' }: StormOptions = {}) {
+export function storm({ plant = (client) => client, delivery = 'at-least-once', batches = false }: StormOptions = {}) {
   return async (world: World): Promise<void> => {
     const partitions = world.int(1, 3)
     const ordering = world.pick<Ordering>(['partition', 'key', 'unordered'])
@@ -35,10 +44,11 @@ export function storm({ plant = (client) => client, delivery = 'at-least-once' }
       commitInterval: world.pick(['20ms', '20ms', '300ms', '1s']),
       maxBufferedRecords: world.pick([3, 10_000]),
       publishTimeout: world.pick(['1s', '30s']),
+      ...(batches && { batch: { maxRecords: world.pick([2, 5, 100]), linger: world.pick([0, '50ms']) } }),
     }
     world.note(`${partitions} partitions, ${JSON.stringify(options)}`)
     const join = (): ExploreMember =>
-      world.join((client, name) => member(world, ledger, plant(ledger.watch(client)), name, options))
+      world.join((client, name) => member(world, ledger, plant(ledger.watch(client)), name, { ...options, batches }))
     const live = (): ExploreMember[] => world.members.filter(({ state }) => state === 'starting' || state === 'running')
 
     const first = join()
@@ -72,8 +82,44 @@ export function storm({ plant = (client) => client, delivery = 'at-least-once' }
   }
 }
 
-function member(world: World, ledger: Ledger, client: FakeClient, name: string, options: object) {
+function member(
+  world: World,
+  ledger: Ledger,
+  client: FakeClient,
+  name: string,
+  { batches, ...options }: { batches: boolean },
+) {
   const self = (): ExploreMember | undefined => world.members.find((one) => one.name === name)
+
+  type Delivery = Pick<BatchMessage, 'partition' | 'offset' | 'key' | 'value' | 'attempt' | 'source'>
+  async function handle(delivery: Delivery, tenure?: number): Promise<void> {
+    const { partition, offset, key, value, attempt, source } = delivery
+    const call = ledger.begin({
+      member: name,
+      partition,
+      offset,
+      key: key && key.toString(),
+      attempt,
+      source,
+      ...(tenure !== undefined && { tenure }),
+    })
+    await world.work(world.chance(0.05) ? 3000 : 60)
+    await self()?.breathe()
+    const fate = ledger.fates.get(String(value))
+    const fails = fate === 'fatal' || fate === 'hopeless' || (fate === 'shaky' && attempt < 2 + (Number(offset) % 2))
+    ledger.end(call, fails)
+    if (fate === 'fatal') throw new NonRetryableError('a bad order')
+    if (fails) throw new RetryableError('the shop is closed')
+  }
+
+  const one: Handler = ({ partition, message }, { attempt, source }) =>
+    handle({ ...message, partition, attempt, source })
+  const many: BatchHandler = async ({ messages }, ctx) => {
+    // One after the other, under the tenure in which they were given.
+    const tenure = ledger.tenureOf(name, ctx.source.topic)
+    for (const message of messages) await handle(message, tenure).catch((error: unknown) => ctx.fail(message, error))
+  }
+
   const consumer = createResilientConsumer({
     kafka: client,
     groupId: ledger.stage.group,
@@ -86,25 +132,7 @@ function member(world: World, ledger: Ledger, client: FakeClient, name: string, 
     shutdownTimeout: '5s',
     logger: SILENT,
     ...options,
-    handler: async ({ partition, message }, ctx) => {
-      const value = String(message.value)
-      const call = ledger.begin({
-        member: name,
-        partition,
-        offset: message.offset,
-        key: message.key && message.key.toString(),
-        attempt: ctx.attempt,
-        source: ctx.source,
-      })
-      await world.work(world.chance(0.05) ? 3000 : 60)
-      await self()?.breathe()
-      const fate = ledger.fates.get(value)
-      const fails =
-        fate === 'fatal' || fate === 'hopeless' || (fate === 'shaky' && ctx.attempt < 2 + (Number(message.offset) % 2))
-      ledger.end(call, fails)
-      if (fate === 'fatal') throw new NonRetryableError('a bad order')
-      if (fails) throw new RetryableError('the shop is closed')
-    },
+    ...(batches ? { batchHandler: many } : { handler: one }),
   })
   consumer.on('rebalanced', ({ tier, removed }) => {
     if (removed > 0) ledger.lost(name, tier)

@@ -1,6 +1,6 @@
 import { type } from 'arktype'
 import { Kafka } from 'kafkajs'
-import type { EachMessageHandler } from 'kafkajs'
+import type { EachMessageHandler, KafkaMessage } from 'kafkajs'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
@@ -81,6 +81,21 @@ test('the type can be written out', () => {
     handler: (_payload, ctx) => expectTypeOf(ctx.value).toEqualTypeOf<Order>(),
   }
   create(options)
+})
+
+test('a batch handler gets messages with their decoded values', () => {
+  create({
+    ...base,
+    schema: z.object({ id: z.string(), total: z.number() }),
+    batchHandler: ({ messages }, ctx) => {
+      for (const message of messages) {
+        expectTypeOf(message.decoded).toEqualTypeOf<Order>()
+        expectTypeOf(message).toExtend<KafkaMessage>()
+        ctx.fail(message, new Error('no'))
+      }
+    },
+  })
+  create<Order>({ ...base, batchHandler: ({ messages }) => expectTypeOf(messages[0]!.decoded).toEqualTypeOf<Order>() })
 })
 
 test('a handler for another type is refused', () => {

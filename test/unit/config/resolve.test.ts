@@ -19,6 +19,8 @@ const base = {
   logger: silentLogger,
 }
 
+const BATCH = { handler: undefined, batchHandler: () => undefined }
+
 function problemsOf(options: unknown): readonly string[] {
   try {
     resolveOptions(options)
@@ -67,6 +69,43 @@ describe('P13: one clear line for each bad option', () => {
     ['too many attempts', { schedule: Array<string>(10).fill('1m') }, /^schedule: 10 retries .* allowManyAttempts/],
     ['too many, by backoff', { schedule: exponential({ first: '1s', retries: 10 }) }, /^schedule\.retries: 10/],
     ['handler missing', { handler: undefined }, /^handler: is missing/],
+    [
+      'batchHandler beside handler',
+      { batchHandler: () => 1 },
+      /^batchHandler: is there beside handler; give one of the two$/,
+    ],
+    [
+      'batchHandler is no function',
+      { handler: undefined, batchHandler: [] },
+      /^batchHandler: an empty list is not a function; give a handler of many records/,
+    ],
+    [
+      'batch without batchHandler',
+      { batch: {} },
+      /^batch: says how large a batch gets, and handler takes one .*batchHandler$/,
+    ],
+    [
+      'batch maxRecords',
+      { ...BATCH, batch: { maxRecords: 0 } },
+      /^batch\.maxRecords: 0 is out of range; .* 1 to 10000$/,
+    ],
+    ['batch maxBytes', { ...BATCH, batch: { maxBytes: '1B' } }, /^batch\.maxBytes: "1B" is out of range/],
+    ['batch linger', { ...BATCH, batch: { linger: '2m' } }, /^batch\.linger: "2m" is too long; give 0, or a duration/],
+    [
+      'batch extra',
+      { ...BATCH, batch: { size: 3 } },
+      /^batch: an object with size is not understood; give \{ maxRecords/,
+    ],
+    [
+      'quick tries of a batch',
+      { ...BATCH, immediate: { tries: 1, delay: 0 } },
+      /^immediate: gives quick tries to one record at a time, and batchHandler takes many; take it out$/,
+    ],
+    [
+      'exactly-once of a batch',
+      { ...BATCH, delivery: 'exactly-once' },
+      /^delivery: 'exactly-once' is for one record at a time, and batchHandler takes many; take it out, or give handler$/,
+    ],
     ['handler is no function', { handler: {} }, /^handler: an empty object is not a function/],
     ['classify', { classify: [{ verdict: 'retry' }] }, /^classify\[0\]\.match/],
     ['unknownErrors', { unknownErrors: 'ignore' }, /^unknownErrors: "ignore" .*give 'dead-letter' or 'retry'$/],
