@@ -45,7 +45,18 @@ export interface ConnectionLike extends Framing {
   processData(bytes: Buffer): void
 }
 
-type Cluster = { brokerPool?: { connectionPoolBuilder?: Builder }; disconnect?: () => Promise<void> }
+type Cluster = {
+  brokerPool?: { connectionPoolBuilder?: Builder }
+  connect?: () => Promise<void>
+  disconnect?: () => Promise<void>
+}
+/** Of one client. */
+interface Guarded {
+  /** As long as somebody else knows them. */
+  readonly connections: Set<WeakRef<ConnectionLike>>
+  /** It was disconnected, and not connected again: what still tries to reach a broker for it is to give up. */
+  gone: boolean
+}
 type Builder = { build?: (where?: never) => Promise<{ pool?: unknown }> }
 type CreateCluster = (options: never) => Cluster
 
@@ -59,7 +70,7 @@ export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
     [key]: {
       value: (options: never) => {
         const cluster = (create as CreateCluster)(options)
-        endAll(cluster, guardBuilder(cluster.brokerPool?.connectionPoolBuilder))
+        guardCluster(cluster)
         return cluster
       },
     },
@@ -73,34 +84,39 @@ function isPlain(kafka: KafkaJsLike): boolean {
   return MAKERS.every((name) => kafka[name] === (root as Partial<KafkaJsLike>)[name])
 }
 
-/** Returns the connections that are made, as long as somebody else knows them. */
-function guardBuilder(builder: Builder | undefined): Set<WeakRef<ConnectionLike>> {
-  const all = new Set<WeakRef<ConnectionLike>>()
-  const build = builder?.build
-  if (!builder || typeof build !== 'function') return all
-  builder.build = async (where) => {
-    const made = await build.call(builder, where)
-    const pool = Array.isArray(made.pool) ? (made.pool as Partial<ConnectionLike>[]) : []
-    for (const old of all) if (old.deref() === undefined) all.delete(old)
-    for (const one of pool) {
-      if (!isConnection(one)) continue
-      guardConnection(one)
-      all.add(new WeakRef(one))
-    }
-    return made
+function guardCluster(cluster: Cluster): void {
+  const { connect, disconnect } = cluster
+  if (typeof connect !== 'function' || typeof disconnect !== 'function') return
+  const guarded: Guarded = { connections: new Set(), gone: false }
+  guardBuilder(cluster.brokerPool?.connectionPoolBuilder, guarded)
+  cluster.connect = () => {
+    guarded.gone = false
+    return connect.call(cluster)
   }
-  return all
-}
-
-function endAll(cluster: Cluster, connections: Iterable<WeakRef<ConnectionLike>>): void {
-  const { disconnect } = cluster
-  if (typeof disconnect !== 'function') return
   cluster.disconnect = async () => {
     try {
       await disconnect.call(cluster)
     } finally {
-      for (const one of connections) endConnection(one.deref())
+      guarded.gone = true
+      for (const one of guarded.connections) endConnection(one.deref())
     }
+  }
+}
+
+function guardBuilder(builder: Builder | undefined, guarded: Guarded): void {
+  const build = builder?.build
+  if (!builder || typeof build !== 'function') return
+  const { connections } = guarded
+  builder.build = async (where) => {
+    const made = await build.call(builder, where)
+    const pool = Array.isArray(made.pool) ? (made.pool as Partial<ConnectionLike>[]) : []
+    for (const old of connections) if (old.deref() === undefined) connections.delete(old)
+    for (const one of pool) {
+      if (!isConnection(one)) continue
+      guardConnection(one, guarded)
+      connections.add(new WeakRef(one))
+    }
+    return made
   }
 }
 
@@ -122,7 +138,7 @@ function isConnection(one: Partial<ConnectionLike>): one is ConnectionLike {
   )
 }
 
-export function guardConnection(connection: ConnectionLike): void {
+export function guardConnection(connection: ConnectionLike, client?: Pick<Guarded, 'gone'>): void {
   const open = connection.socketFactory
   const read = connection.processData
   const halves = new WeakMap<SocketLike, Framing>()
@@ -130,6 +146,7 @@ export function guardConnection(connection: ConnectionLike): void {
 
   connection.socketFactory = (where) => {
     const socket = open(where)
+    if (client?.gone === true) socket.destroy(new Error('the client was disconnected'))
     // Before kafkajs's own listener, and so before it reads.
     socket.on('data', () => {
       if (speaking === socket) return

@@ -236,7 +236,11 @@ interface InnerCluster {
 }
 
 describe('a client that is disconnected, of connections that kafkajs has forgotten', () => {
-  async function left({ guarded }: { guarded: boolean }): Promise<{ open: Set<Socket>; ended: () => Promise<void> }> {
+  async function left({ guarded }: { guarded: boolean }): Promise<{
+    open: Set<Socket>
+    ended: () => Promise<void>
+    connectOne: () => Promise<unknown>
+  }> {
     const open = new Set<Socket>()
     let changed = (): void => undefined
     const server = createServer((socket) => {
@@ -260,10 +264,12 @@ describe('a client that is disconnected, of connections that kafkajs has forgott
     const kafka = guarded ? withGuardedConnections(plain) : plain
     const key = Object.getOwnPropertySymbols(plain).find(({ description }) => description?.includes('createCluster'))!
     const cluster = (kafka as unknown as Record<symbol, (options: object) => InnerCluster>)[key]!({})
-    for (let i = 0; i < 2; i++) {
+    const connectOne = async (): Promise<unknown> => {
       const { pool } = await cluster.brokerPool.connectionPoolBuilder.build()
-      await pool[0]!.connect()
+      return pool[0]!.connect()
     }
+    await connectOne()
+    await connectOne()
     const until = (enough: () => boolean): Promise<void> =>
       new Promise((resolve) => {
         changed = () => enough() && resolve()
@@ -271,7 +277,7 @@ describe('a client that is disconnected, of connections that kafkajs has forgott
       })
     await until(() => open.size === 2)
     await cluster.disconnect()
-    return { open, ended: () => until(() => open.size === 0) }
+    return { open, connectOne, ended: () => until(() => open.size === 0) }
   }
 
   test('kafkajs: they stay', async () => {
@@ -280,8 +286,10 @@ describe('a client that is disconnected, of connections that kafkajs has forgott
     expect(open.size).toBe(2)
   })
 
-  test('guarded: they end', async () => {
-    const { open, ended } = await left({ guarded: true })
+  test('guarded: they end, and what still tries to reach a broker gives up', async () => {
+    const { open, ended, connectOne } = await left({ guarded: true })
+    await ended()
+    await expect(connectOne()).rejects.toThrow('disconnected')
     await ended()
     expect(open.size).toBe(0)
   })
