@@ -54,6 +54,7 @@ export class Scene {
   readonly calls: Call[] = []
   readonly members: Member[] = []
   #gates: Gate[] = []
+  #exactlyOnce = false
 
   private constructor(
     readonly stage: Stage,
@@ -98,6 +99,7 @@ export class Scene {
     const client = faultyClient(this.stage.client())
     const hooks = memoryHooks({ keep: 100_000 })
     const index = this.members.length
+    this.#exactlyOnce ||= options['delivery'] === 'exactly-once'
     const consumer = createResilientConsumer({
       kafka: client,
       groupId: this.group,
@@ -187,8 +189,9 @@ export class Scene {
         const [committed, ends] = [await this.stage.committed(group, topic), await this.stage.ends(topic)]
         for (const [partition, { high }] of ends) {
           lag = `${topic}/${partition} is committed at ${committed.get(partition)} of ${high}`
-          // Where there is nothing to read there may be nothing to commit.
-          if (high > 0n && (committed.get(partition) ?? -1n) < high) return false
+          // With exactly-once the first commit comes with the first record: where there is none, there is no commit.
+          if (high === 0n && this.#exactlyOnce) continue
+          if ((committed.get(partition) ?? -1n) < high) return false
         }
       }
       return true
