@@ -191,6 +191,10 @@ export class Faults {
     await Promise.allSettled([...this.#consumers, ...this.#producers].map((one) => one.disconnect()))
   }
 
+  get dead(): boolean {
+    return this.#dead
+  }
+
   /** What becomes of a call, by its name in the trace: `bend` may delay it or change its answer. Undefined: nothing. */
   bend(name: string, bend: ((result: () => Promise<unknown>) => Promise<unknown>) | undefined): void {
     if (bend) this.#bent.set(name, bend)
