@@ -39,7 +39,7 @@ export default defineConfig({
           maxWorkers: 1,
         },
       },
-      // Two files at a time: most of them wait for sessions, retries and rebalances. More would starve the broker, which makes
+      // Three files at a time: most of them wait for sessions, retries and rebalances. More would starve the broker, which makes
       // false alarms.
       {
         test: {
@@ -47,7 +47,7 @@ export default defineConfig({
           include: needsBroker,
           exclude: needsOwnBrokers,
           globalSetup,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
           testTimeout: 60_000,
           hookTimeout: 120_000,
