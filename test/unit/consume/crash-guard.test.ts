@@ -10,7 +10,7 @@ test('crash-loop: a death counts against the suspect that was marked as running,
   const none = (): void => undefined
   const guard = new CrashGuard({
     crashLimit: 3,
-    concurrency: 4,
+    atLeast: 4,
     clock,
     emitter,
     alone: new Alone(),
