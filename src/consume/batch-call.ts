@@ -68,6 +68,8 @@ export class BatchCall {
   /** Pauses of the lane that the handler has asked for and not ended. */
   pauses = 0
   signalSeen = false
+  /** Monotonic, ms: one for all members, or the time-out of the first would abort the signal of those that are not due. */
+  startedAt: number | undefined
   shared: SharedSends | undefined
   /** It named a record that is not in the batch: nothing that it has not named can be taken for done. */
   misuse: RetrylineError | undefined

@@ -55,7 +55,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
 
   function add(batch: BatchCall, entry: Entry, decoded: Decoded | Promise<Decoded> | undefined): void {
     const member = new BatchMember(batch, entry, entry.opened?.attempt ?? 1, maxAttempts)
-    watchdog.add(member, clock.monotonic())
+    watchdog.add(member, (batch.startedAt ??= clock.monotonic()))
     batch.members.push(member)
     if (decoded === undefined) return
     if ('then' in decoded) batch.pending.push(decoded.then((result) => use(member, result)))

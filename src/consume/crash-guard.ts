@@ -101,6 +101,8 @@ export class CrashGuard {
   /** Of a careful lane. */
   start(lane: Lane, entry: Entry, { suspects, until }: Caution): void {
     const { crashLimit, clock, alone, run, crashLoop } = this.options
+    // Its call of before runs here, in a process that lives: it joins that.
+    if (lane.unfinished?.has(entry.offset)) return run(lane, entry)
     const offset = BigInt(entry.offset)
     const deaths = suspects.get(offset) ?? (entry.seq < until ? 1 : 0)
     if (deaths >= crashLimit) return crashLoop(lane, entry, deaths)
@@ -180,8 +182,12 @@ export class CrashGuard {
     held.state = 'late'
     lane.caution.running = { ...lane.caution.running, counts: false }
     const waiting = this.#waiting.get(lane)
-    if (waiting) waiting.mark = lane.caution.running
     lane.dirty = true
+    if (waiting) {
+      // It has not started, and will not before its mark is known: nothing need stand still for it.
+      waiting.mark = lane.caution.running
+      this.#giveTurn(lane)
+    }
     this.options.hurry()
   }
 

@@ -32,7 +32,7 @@ const LOOK_MS = 100
  * What kafkajs commits by itself, and sooner than we can look, where the group's offset has left the log. The group is
  * not new then, and what it had not read below the log's beginning is gone.
  */
-const RESET = -2n
+export const RESET = -2n
 
 export interface OpeningOptions {
   readonly admin: TopicAdmin
@@ -102,10 +102,11 @@ async function openSome(options: OpeningOptions, all: readonly Lane[], stale: ()
     const without = here.filter((lane) => !goOnOrBegin(options, lane, known.get(lane.partition)))
     const kept = without.filter(({ state }) => state === 'verifying')
     if (kept.length > 0) {
+      const positions = kept.map(({ position = 0n }) => position)
       const ranges = await options.admin.ranges(topic)
       if (stale()) return []
-      for (const lane of kept) {
-        goOnOrRemake(options, lane, stood.get(lane), known.get(lane.partition)?.offset ?? -1n, ranges)
+      for (const [i, lane] of kept.entries()) {
+        goOnOrRemake(options, lane, stood.get(lane), positions[i]!, known.get(lane.partition)?.offset ?? -1n, ranges)
       }
     }
     const fresh = without.filter((lane) => lane.state === 'opening')
@@ -182,13 +183,14 @@ function goOnOrRemake(
   options: OpeningOptions,
   lane: Lane,
   stood: Commit | undefined,
+  position: bigint,
   offset: bigint,
   ranges: readonly LogRange[],
 ): void {
   if (lane.closed) return
   const range = ranges.find(({ partition }) => partition === lane.partition)
   const gone = offset !== RESET && stood !== undefined
-  if (range !== undefined && (gone || isOther(lane, range, stood, offset))) {
+  if (range !== undefined && (gone || isOther(range, position, stood, offset))) {
     options.remade(lane, range.low)
     return
   }
@@ -199,8 +201,9 @@ function goOnOrRemake(
 
 /** Whether the log is another one than the lane has read: by where it ends, or as kafkajs has put its -2 over a commit of ours. */
 export function isOther(
-  { position = 0n }: Lane,
   { low, high }: LogRange,
+  /** Where the lane stood before that was asked: it may have gone on since. */
+  position: bigint,
   /** What stood at the broker, of ours, before that was asked. */
   stood: Commit | undefined,
   found: bigint | undefined,

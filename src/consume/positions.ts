@@ -15,7 +15,7 @@
 import { errorText, type Emitter } from '../observe'
 import type { FetchedBatch, GroupConsumer, LogRange, TopicAdmin } from '../ports'
 import type { Lane } from './lane'
-import { isOther } from './opening'
+import { isOther, RESET } from './opening'
 import { SerialQueue } from './serial-queue'
 
 export interface PositionsOptions {
@@ -40,6 +40,11 @@ export interface Positions {
 export function createPositions(options: PositionsOptions): Positions {
   const { admin, emitter, consumer, groupId, stopping, moved } = options
   const lookedUp = new Set<Lane>()
+  /**
+   * Lanes whose log ends below them, and where they stood. A leader that is new may tell an end that is behind what the one
+   * before has given out (KIP-207); where the log really ends there, the client's next fetch finds that out, and we look again.
+   */
+  const doubted = new WeakMap<Lane, bigint>()
 
   function seekBack(lane: Lane): void {
     if (lane.position !== undefined) consumer.seek(lane, lane.position)
@@ -47,15 +52,19 @@ export function createPositions(options: PositionsOptions): Positions {
 
   async function lookUp(lane: Lane, fetched: bigint): Promise<void> {
     const stood = lane.committed
+    const stoodAt = lane.position ?? 0n
     const found = await logOf(lane, fetched)
     lookedUp.delete(lane)
     if (lane.closed || stopping()) return
     const { tier, topic, partition, position } = lane
     if (found !== undefined && position !== undefined) {
       const { low } = found.range
-      if (isOther(lane, found.range, stood, found.committed)) {
-        options.remade(lane, low)
-        return
+      if (isOther(found.range, stoodAt, stood, found.committed)) {
+        if (found.committed === RESET || doubted.get(lane) === stoodAt) {
+          options.remade(lane, low)
+          return
+        }
+        doubted.set(lane, stoodAt)
       }
       if (low > position) {
         emitter.emit('gone', { tier, topic, partition, from: position.toString(), to: low.toString() })

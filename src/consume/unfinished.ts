@@ -31,7 +31,10 @@ export class UnfinishedTable {
   /** An attempt of a closed lane has ended: its record can be joined no longer. */
   forget(lane: Lane, entry: Entry): void {
     const unfinished = this.of(lane)
-    if (!unfinished?.delete(entry.offset) || unfinished.size > 0) return
+    // One that waited to join ends with its lane too, and is not the call.
+    if ((unfinished?.get(entry.offset) as Attempt | undefined)?.entry !== entry) return
+    unfinished!.delete(entry.offset)
+    if (unfinished!.size > 0) return
     this.#byPartition.delete(laneKey(lane))
   }
 }

@@ -221,23 +221,26 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
     held = items
     options.began(commit)
     let isCommitting = false
+    // Given up for want of time, it goes on all the same until it looks: what it has is queued again by then.
+    const isStale = (): boolean => isClosed() || held !== items || state !== 'open'
     const steps = async (): Promise<void> => {
       if (failures > 0) await mendPartitions(items)
+      if (isStale()) throw given()
       const open = await transactor.begin()
       const [first] = items
       for (const request of requestsOf(
         items.flatMap(({ records }) => records),
         first!.apart,
       )) {
-        if (isClosed()) throw given()
+        if (isStale()) throw given()
         const answer = await open.publish(request, first!.apart)
         const missing = notIn(answer, request)
         if (missing.length > 0) throw notAcknowledged(missing)
       }
-      if (isClosed()) throw given()
+      if (isStale()) throw given()
       const entry: CommitEntry = { topic, partition, offset: commit.offset, metadata: commit.metadata }
       await open.sendOffset(options.groupId, entry)
-      if (isClosed()) throw given()
+      if (isStale()) throw given()
       isCommitting = true
       await open.commit()
     }
@@ -329,7 +332,7 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
   }
 
   function limited<T>(work: Promise<T>, what: string): Promise<T> {
-    return within(clock, options.timeoutMs, closing.promise, work, (why) =>
+    return within(clock, options.timeoutMs, closing, work, (why) =>
       why === 'late'
         ? new RetrylineError('RETRYLINE_PUBLISH', `no answer to ${what} within ${options.timeoutMs} ms`)
         : given(),
@@ -338,11 +341,13 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
 
   function wait(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const waiting = clock.after(ms, resolve)
-      void closing.promise.then(() => {
+      const end = (): void => {
         waiting.cancel()
+        off()
         resolve()
-      })
+      }
+      const waiting = clock.after(ms, end)
+      const off = closing.on(end)
     })
   }
 
@@ -370,7 +375,7 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
       if (!isClosed()) {
         state = 'closed'
         timer?.cancel()
-        closing.resolve()
+        closing.give()
         options.closed()
         const left = [...held, ...queue]
         held = queue = []

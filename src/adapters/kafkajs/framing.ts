@@ -125,7 +125,8 @@ function endConnection(connection: ConnectionLike | undefined): void {
   const socket = connection?.socket
   if (!socket || socket.destroyed === true || socket.writableEnded === true) return
   connection?.requestQueue?.destroy?.()
-  socket.destroy()
+  // With an error, of which kafkajs hears: whoever waits for an answer on it is told that none comes.
+  socket.destroy(new Error('the client was disconnected'))
 }
 
 function isConnection(one: Partial<ConnectionLike>): one is ConnectionLike {

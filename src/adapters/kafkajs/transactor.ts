@@ -47,6 +47,7 @@ export function createKafkajsTransactor(
     const mine: Held = { producer, connection: producer.connect(), ending: undefined }
     held = mine
     await mine.connection
+    if (held !== mine) throw given()
     await (await explained(producer.transaction())).abort()
     if (held !== mine) throw given()
     sleepLater(mine)
@@ -57,8 +58,10 @@ export function createKafkajsTransactor(
     if (mine === undefined) throw given()
     stayAwake()
     await mine.ending
+    if (held !== mine) throw given()
     mine.connection ??= mine.producer.connect()
     await mine.connection
+    if (held !== mine) throw given()
     const open = await mine.producer.transaction()
     const holding = (): TransactionLike => {
       if (held !== mine) throw given()
