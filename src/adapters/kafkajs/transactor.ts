@@ -27,6 +27,8 @@ interface Held {
   connection: Promise<void> | undefined
   /** The end of the last one. */
   ending: Promise<void> | undefined
+  /** What kafkajs is at: it goes on with it, and connects anew for it, after a disconnect. */
+  readonly work: Set<Promise<unknown>>
 }
 
 export function createKafkajsTransactor(
@@ -44,11 +46,11 @@ export function createKafkajsTransactor(
     drop()
     if (closed) throw given()
     const producer = kafka.producer({ ...PRODUCER, transactionalId, transactionTimeout: TRANSACTION_TIMEOUT })
-    const mine: Held = { producer, connection: producer.connect(), ending: undefined }
+    const mine: Held = { producer, connection: producer.connect(), ending: undefined, work: new Set() }
     held = mine
     await mine.connection
     if (held !== mine) throw given()
-    await (await explained(producer.transaction())).abort()
+    await during(mine, (await during(mine, explained(producer.transaction()))).abort())
     if (held !== mine) throw given()
     sleepLater(mine)
   }
@@ -62,27 +64,38 @@ export function createKafkajsTransactor(
     mine.connection ??= mine.producer.connect()
     await mine.connection
     if (held !== mine) throw given()
-    const open = await mine.producer.transaction()
+    const open = await during(mine, mine.producer.transaction())
     const holding = (): TransactionLike => {
       if (held !== mine) throw given()
       return open
     }
     return {
-      publish: async (records, compress = false) => explained(sendAll(holding(), records, compress), writeTo(records)),
+      publish: async (records, compress = false) =>
+        during(mine, explained(sendAll(holding(), records, compress), writeTo(records))),
       sendOffset: async (groupId, { topic, partition, offset, metadata }) =>
-        explained(
-          holding().sendOffsets({
-            consumerGroupId: groupId,
-            topics: [{ topic, partitions: [{ partition, offset: offset.toString(), metadata }] }],
-          }),
-          { operation: 'Read', resourceType: 'group', names: [groupId] },
-          { operation: 'Read', resourceType: 'topic', names: [topic] },
+        during(
+          mine,
+          explained(
+            holding().sendOffsets({
+              consumerGroupId: groupId,
+              topics: [{ topic, partitions: [{ partition, offset: offset.toString(), metadata }] }],
+            }),
+            { operation: 'Read', resourceType: 'group', names: [groupId] },
+            { operation: 'Read', resourceType: 'topic', names: [topic] },
+          ),
         ),
       commit: async () => {
-        await explained(holding().commit())
+        await during(mine, explained(holding().commit()))
         if (held === mine) sleepLater(mine)
       },
     }
+  }
+
+  function during<T>(mine: Held, work: Promise<T>): Promise<T> {
+    mine.work.add(work)
+    const over = (): void => void mine.work.delete(work)
+    work.then(over, over)
+    return work
   }
 
   /** Whatever is refused for want of a permission says which. */
@@ -112,7 +125,14 @@ export function createKafkajsTransactor(
     stayAwake()
     const old = held
     held = undefined
-    if (old?.connection !== undefined) void leave(old)
+    if (old?.connection === undefined) return
+    const { producer, work } = old
+    void leave(old).then(async () => {
+      if (work.size === 0) return
+      // Not waited for by a stop: kafkajs may try again for long, where the broker does not answer.
+      await Promise.allSettled([...work])
+      await disconnect(producer, undefined)
+    })
   }
 
   function leave(old: Held): Promise<void> {
