@@ -7,12 +7,12 @@
  */
 import type { RetrylineError } from '../errors'
 import type { Timer, Work } from '../ports'
-import type { OutgoingMessage } from '../record'
 import type { Entry, Lane, Outcome, UnfinishedAttempt } from './lane'
+import type { Staged } from './staged'
 
 /** What a call has sent for several records at once: published once, before any of them is done with. */
 export interface SharedSends {
-  readonly messages: OutgoingMessage[]
+  readonly messages: Staged[]
   published: Promise<SentResult> | undefined
 }
 
@@ -39,7 +39,7 @@ export class Attempt implements UnfinishedAttempt {
   betweenTries: Timer | undefined
   /** Aborted by a shutdown: whatever the handler makes of it, the record is left to the next owner. */
   cutShort = false
-  sends: OutgoingMessage[] | undefined
+  sends: Staged[] | undefined
   value: unknown
   joiners: ((outcome: Outcome) => void)[] | undefined
   work: Work | undefined

@@ -10,10 +10,11 @@ import { show } from '../config'
 import { RetrylineError } from '../errors'
 import type { Logger, Work } from '../ports'
 import type { BatchContext, BatchMessage, HandlerMessage, OutgoingMessage } from '../record'
-import { toMessageHeaders } from '../record'
+import { copyHeaders, toMessageHeaders } from '../record'
 import { Attempt, type SharedSends } from './attempt'
 import { withFields } from './context'
 import type { Entry, Lane } from './lane'
+import { checkAllOutgoing } from './staged'
 
 export class BatchMember extends Attempt {
   /** An error that is this record's alone: the handler named it, or it could not be decoded. */
@@ -130,14 +131,13 @@ export class BatchCallContext implements BatchContext {
   }
 
   send(messages: OutgoingMessage | readonly OutgoingMessage[], of?: BatchMessage | number): void {
-    const list = Array.isArray(messages) ? (messages as readonly OutgoingMessage[]) : [messages as OutgoingMessage]
-    if (of !== undefined) {
-      const member = this.#find('send', of)
-      ;(member.sends ??= []).push(...list)
-      return
-    }
-    this.#checkOpen('send')
-    ;(this.#batch.shared ??= { messages: [], published: undefined }).messages.push(...list)
+    const member = of === undefined ? undefined : this.#find('send', of)
+    if (member === undefined) this.#checkOpen('send')
+    const checked = checkAllOutgoing(messages)
+    const sends = member
+      ? (member.sends ??= [])
+      : (this.#batch.shared ??= { messages: [], published: undefined }).messages
+    for (const one of checked) sends.push(one)
   }
 
   #checkOpen(what: string): void {
@@ -168,7 +168,10 @@ export function messageOf({ lane, entry, value, number }: BatchMember): BatchMes
   const { message, opened } = entry
   const { topic, partition } = lane
   const own = { decoded: value, attempt: number, source: { topic, partition, offset: entry.offset } }
-  if (opened === undefined) return { ...(message as HandlerMessage), topic, partition, ...own }
+  if (opened === undefined) {
+    const headers = copyHeaders(message.headers) as HandlerMessage['headers']
+    return { ...(message as HandlerMessage), headers, topic, partition, ...own }
+  }
   const { original, dueAt, firstFailedAt } = opened
   return {
     ...message,

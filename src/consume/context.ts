@@ -2,6 +2,7 @@ import { RetrylineError } from '../errors'
 import type { Logger } from '../ports'
 import type { HandlerContext, OutgoingMessage, Source } from '../record'
 import type { Attempt } from './attempt'
+import { checkAllOutgoing } from './staged'
 
 /** What the handler gets: cheap to make for each record, since most handlers look at little of it. */
 export class Context implements HandlerContext {
@@ -56,8 +57,9 @@ export class Context implements HandlerContext {
           'had ended; await everything that sends inside the handler',
       )
     }
-    const list = Array.isArray(messages) ? (messages as readonly OutgoingMessage[]) : [messages as OutgoingMessage]
-    ;(attempt.sends ??= []).push(...list)
+    const checked = checkAllOutgoing(messages)
+    const sends = (attempt.sends ??= [])
+    for (const one of checked) sends.push(one)
   }
 }
 

@@ -2,7 +2,7 @@
 import { createClassifier } from '../classify'
 import { resolveOptions, type ResilientConsumerOptions, type Settings, type StandardSchema } from '../config'
 import { createOutbox } from '../deliver'
-import { createEmitter, errorText, type AnyListener, type EventType, type Listener } from '../observe'
+import { containedLogger, createEmitter, errorText, type AnyListener, type EventType, type Listener } from '../observe'
 import { systemClock, systemRandom, type Driver, type Logger } from '../ports'
 import type { Topology } from '../topology'
 import { Alone } from './alone'
@@ -54,7 +54,8 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
   options: ResilientConsumerOptions<V, S>,
   makeDriver: MakeDriver,
 ): ResilientConsumer {
-  const settings = resolveOptions(options)
+  const resolved = resolveOptions(options)
+  const settings: Settings = { ...resolved, logger: containedLogger(resolved.logger) }
   const driver = makeDriver(settings.kafka, settings.logger)
   const clock = driver.clock ?? systemClock
   const random = driver.random ?? systemRandom

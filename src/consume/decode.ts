@@ -55,11 +55,11 @@ const parseJson: Decoder = (value) => {
 
 function fit(schema: StandardSchema, parsed: Decoded): Decoded | Promise<Decoded> {
   if (!parsed.ok) return parsed
-  const standard = schema['~standard']
   return settle(
     'schema',
-    () => standard.validate(parsed.value),
-    (result) => (result.issues ? undecodable(misfit(parsed.value, result.issues, standard.vendor)) : ok(result.value)),
+    () => schema['~standard'].validate(parsed.value),
+    (result) =>
+      result.issues ? undecodable(misfit(parsed.value, result.issues, schema['~standard'].vendor)) : ok(result.value),
   )
 }
 

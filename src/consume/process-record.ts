@@ -8,14 +8,7 @@ import type { Outbox, SendResult } from '../deliver'
 import { isRetrylineError, RetrylineError } from '../errors'
 import { errorText, type Emitter, type EventOf } from '../observe'
 import type { Clock, Random } from '../ports'
-import {
-  toRec,
-  type BatchHandler,
-  type Handler,
-  type HandlerMessage,
-  type Outgoing,
-  type OutgoingMessage,
-} from '../record'
+import { copyHeaders, toRec, type BatchHandler, type Handler, type HandlerMessage, type Outgoing } from '../record'
 import {
   composeCopy,
   decideRoute,
@@ -36,7 +29,7 @@ import type { Decoder } from './decode'
 import type { Entry, Lane, Outcome } from './lane'
 import type { LaneHost, Outages } from './outages'
 import { attemptFields, classifyContext, createAttemptRunner, placeOf, type AttemptRunner } from './run-attempt'
-import { checkOutgoing } from './staged'
+import type { Staged } from './staged'
 
 /** How long to wait before a record that fits nowhere is offered to the dead letter topic again, ms. */
 const STUCK_RETRY_MS = 30_000
@@ -234,7 +227,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       topic: opened?.original.topic ?? lane.topic,
       partition: opened?.original.partition ?? lane.partition,
       key: message.key,
-      headers: (message.headers ?? {}) as HandlerMessage['headers'],
+      headers: copyHeaders(message.headers) as HandlerMessage['headers'],
     })
   }
 
@@ -356,7 +349,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     await failedAfterwards(lane, entry, failed.error, isOwn ? undefined : attempt)
   }
 
-  async function publishAll(lane: Lane, entry: Entry, sends: readonly OutgoingMessage[]): Promise<SentResult> {
+  async function publishAll(lane: Lane, entry: Entry, sends: readonly Staged[]): Promise<SentResult> {
     let ready: (Outgoing | undefined)[]
     try {
       ready = await Promise.all(sends.map(async (message, i) => toOutgoing(message, entry, lane, i)))
@@ -388,13 +381,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
    * Throws what the handler did wrong. That the cluster does not answer is not its fault: then it is asked again, and the
    * answer is undefined where the record is left to the next owner meanwhile.
    */
-  async function toOutgoing(
-    message: OutgoingMessage,
-    entry: Entry,
-    lane: Lane,
-    index: number,
-  ): Promise<Outgoing | undefined> {
-    const { topic, key, value, headers, partition } = checkOutgoing(message)
+  async function toOutgoing(message: Staged, entry: Entry, lane: Lane, index: number): Promise<Outgoing | undefined> {
+    const { topic, key, value, headers, partition } = message
     const count = await partitionsOf(lane, topic, 'missing-is-an-error')
     if (count === undefined) return undefined
     const keyless = { key, topic, partition: lane.partition, offset: BigInt(entry.offset) + BigInt(index) }

@@ -5,7 +5,7 @@
 import { describeError, type Classifier } from '../classify'
 import type { At, Emitter } from '../observe'
 import type { Clock, Logger } from '../ports'
-import { type EachMessage, type Handler, type HandlerMessage, toMessageHeaders } from '../record'
+import { copyHeaders, type EachMessage, type Handler, type HandlerMessage, toMessageHeaders } from '../record'
 import { Attempt } from './attempt'
 import { Context } from './context'
 import type { Decoded } from './decode'
@@ -154,7 +154,9 @@ export function createAttemptRunner(options: RunnerOptions): AttemptRunner {
     const pause = (): (() => void) => pauseLane(attempt, emitter, options.pauseChanged)
     const { opened, message } = entry
     if (opened === undefined) {
-      return { topic: lane.topic, partition: lane.partition, message: message as HandlerMessage, heartbeat, pause }
+      // Its own: a handler may put the parsed value in place of the bytes, and the copy of a failed record is made of those.
+      const own = { ...message, headers: copyHeaders(message.headers) } as HandlerMessage
+      return { topic: lane.topic, partition: lane.partition, message: own, heartbeat, pause }
     }
     // Ids made from place and time must hold at every attempt, so the handler sees those of the first delivery.
     const { topic, partition, offset, timestamp } = opened.original

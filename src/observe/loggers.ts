@@ -32,6 +32,22 @@ export function consoleLogger(options: ConsoleLoggerOptions = {}): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
+/** What the user's logger throws, or rejects with, stays there: no timer, stop or handler of ours ends with it. */
+export function containedLogger(logger: Logger): Logger {
+  const at =
+    (level: Level) =>
+    (message: string, fields?: Record<string, unknown>): void => {
+      try {
+        const answer = logger[level](message, fields) as unknown
+        // An async logger.
+        if (answer instanceof Promise) answer.catch(() => undefined)
+      } catch {
+        // There is nobody left to tell.
+      }
+    }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
 type Line = (time: string, level: Level, message: string, fields?: Record<string, unknown>) => string
 
 const jsonLine: Line = (time, level, message, fields) => json({ time, level, logger: 'retryline', message, ...fields })

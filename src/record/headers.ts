@@ -72,6 +72,19 @@ export function toMessageHeaders(headers: readonly Header[]): { [name: string]: 
   return Object.fromEntries(byName)
 }
 
+/**
+ * Headers that user code may do with what it likes: the copy of a failed record is made from the message's own. Many handlers
+ * put text or parsed values in place of the bytes. An empty object where there are none (records of before Kafka 0.11).
+ */
+export function copyHeaders(headers: Message['headers']): NonNullable<Message['headers']> {
+  const copy = { ...headers }
+  for (const name in copy) {
+    const value = copy[name]
+    if (Array.isArray(value)) copy[name] = [...value]
+  }
+  return copy
+}
+
 /** A message as our record. `message.offset` must be decimal text, as every client gives it. */
 export function toRec(topic: string, partition: number, message: Message): Rec {
   const timestamp = Number(message.timestamp)

@@ -1,6 +1,7 @@
 export type { Header, HeaderValue, Message, Outgoing, Position, Rec } from './record'
 export {
   allHeaders,
+  copyHeaders,
   firstHeader,
   fromKafkaHeaders,
   lastHeader,

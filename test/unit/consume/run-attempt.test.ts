@@ -115,7 +115,7 @@ describe('how a handler ends', () => {
 })
 
 describe('what the handler sees', () => {
-  test('on a main topic: the message as it came, and a context of the first attempt', async () => {
+  test('on a main topic: a message of its own that is as it came, and a context of the first attempt', async () => {
     let seen: unknown
     const { clock, start } = setUp(({ topic, partition, message, heartbeat }, ctx) => {
       const { attempt, maxAttempts, tryInAttempt, dueAt, firstFailedAt, source, value } = ctx
@@ -129,7 +129,7 @@ describe('what the handler sees', () => {
     expect(seen).toEqual({
       topic: 'orders',
       partition: 2,
-      message: original,
+      message: { ...original, headers: {} },
       attempt: 1,
       maxAttempts: 4,
       tryInAttempt: 1,
@@ -240,7 +240,7 @@ describe('ctx.send()', () => {
     await clock.settle()
     expect(() => contexts[0]!.send({ topic: 'gap', value: '' })).toThrow('had ended')
     await clock.advance(100)
-    expect(ended[0]!.attempt.sends).toEqual([{ topic: 'a', value: '2' }])
+    expect(ended[0]!.attempt.sends).toMatchObject([{ topic: 'a', value: Buffer.from('2') }])
     expect(contexts.map(({ tryInAttempt }) => tryInAttempt)).toEqual([1, 2])
   })
 })
