@@ -72,7 +72,7 @@ export function hostileJudgePromises(given: Given): void {
         if (value !== 'good') throw new RetryableError('closed')
       }, more)
       if (which === 'listeners') {
-        for (const type of ['all', 'attempt', 'problem', 'rebalanced', 'started'] as const) {
+        for (const type of ['all', 'attempt', 'problem', 'rebalanced', 'started'] as 'all'[]) {
           const off = member.consumer.on(type, () => {
             off()
             member.consumer.on(type, bad)
