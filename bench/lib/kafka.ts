@@ -1,10 +1,48 @@
-import { Kafka, logLevel } from 'kafkajs'
-import type { RunContext } from './suite'
+import { Kafka, logLevel, type Consumer, type ConsumerConfig } from 'kafkajs'
+import type { Trace } from './system'
 
 export const PARTITIONS = 6
 
-export const client = (brokers: string[]): Kafka =>
-  new Kafka({ clientId: 'bench', brokers, logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 8 } })
+/** What the consumers of this process were told about fetching, each kind once; where nothing, kafkajs's own default. */
+const asked = new Set<string>()
+
+function noted({
+  minBytes = 1,
+  maxBytes = 10_485_760,
+  maxBytesPerPartition = 1_048_576,
+  ...rest
+}: ConsumerConfig): string {
+  const kib = (bytes: number): string => `${bytes / 1024} KiB`
+  const wait = `waits up to ${rest.maxWaitTimeInMs ?? 5000} ms for ${minBytes} byte`
+  return `${kib(maxBytesPerPartition)} of a partition, ${kib(maxBytes)} in all, ${wait}`
+}
+
+/** The fetch settings that this process has used, as text. */
+export const fetchSettings = (): string => [...asked].join('; ')
+
+export function client(brokers: string[]): Kafka {
+  const kafka = new Kafka({
+    clientId: 'bench',
+    brokers,
+    logLevel: logLevel.NOTHING,
+    retry: { initialRetryTime: 50, retries: 8 },
+  })
+  const make = kafka.consumer.bind(kafka)
+  kafka.consumer = (config) => {
+    if (config) asked.add(noted(config))
+    return make(config)
+  }
+  return kafka
+}
+
+/** Resolves when the consumer has joined its group; called before its `run`. */
+export const joined = (consumer: Consumer): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = consumer.on(consumer.events.GROUP_JOIN, () => {
+      stop()
+      resolve()
+    })
+  })
 
 export async function createTopics(brokers: string[], topics: string[]): Promise<void> {
   const admin = client(brokers).admin()
@@ -17,16 +55,80 @@ export async function createTopics(brokers: string[], topics: string[]): Promise
   }
 }
 
+/** Values with a number each, in batches, spread over the partitions by key; `make` gives the record of a number. */
+export async function produce(
+  brokers: string[],
+  topic: string,
+  records: number,
+  make: (index: number) => { key?: string; value: Buffer; headers?: Record<string, string> },
+): Promise<void> {
+  const batch = 2000
+  let turn = 0
+  const producer = client(brokers).producer({
+    // Without a key a whole batch to each partition in turn; with one, by the key's number: the same spread at every run.
+    createPartitioner:
+      () =>
+      ({ message }) => {
+        const key = message.key == null ? turn : Number(/\d+$/.exec(String(message.key))?.[0] ?? 0)
+        return key % PARTITIONS
+      },
+  })
+  await producer.connect()
+  try {
+    for (let from = 0; from < records; from += batch, turn++) {
+      const messages = Array.from({ length: Math.min(batch, records - from) }, (_, at) => make(from + at))
+      await producer.send({ topic, messages, acks: -1 })
+    }
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+/** A value that carries a number: what a handler, and a tally, knows a record by. */
+export function numbered(index: number, bytes: number): Buffer {
+  const value = Buffer.alloc(bytes, 'x')
+  value.writeUInt32LE(index)
+  return value
+}
+export const numberOf = (value: Buffer | null): number => value?.readUInt32LE() ?? 0
+
 /** What is wrong with a group's committed offsets, when it has handled all of a topic. */
-export async function uncommitted(context: RunContext, groupId: string, topic: string): Promise<string[]> {
-  const admin = client(context.brokers).admin()
+export async function uncommitted(brokers: string[], groupId: string, topic: string): Promise<string[]> {
+  const admin = client(brokers).admin()
   await admin.connect()
   try {
     const ends = new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, high]))
     const [committed] = await admin.fetchOffsets({ groupId, topics: [topic] })
-    return (committed?.partitions ?? [])
-      .filter(({ partition, offset }) => offset !== ends.get(partition))
-      .map(({ partition, offset }) => `partition ${partition}: committed ${offset}, end ${ends.get(partition)}`)
+    return (
+      (committed?.partitions ?? [])
+        // A partition that never held a record need not have a commit.
+        .filter(
+          ({ partition, offset }) =>
+            offset !== ends.get(partition) && !(offset === '-1' && ends.get(partition) === '0'),
+        )
+        .map(({ partition, offset }) => `${topic}/${partition}: committed ${offset}, end ${ends.get(partition)}`)
+    )
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/** Everything that a system should have left behind: offsets at the ends, and so many dead letters. */
+export async function leftWrong(brokers: string[], trace: Trace, deadLetters = 0): Promise<string[]> {
+  const problems: string[] = []
+  for (const { topic, groupId } of trace.reads) problems.push(...(await uncommitted(brokers, groupId, topic)))
+  if (trace.deadLetters === undefined) return problems
+  const found = await count(brokers, trace.deadLetters)
+  if (found !== deadLetters) problems.push(`${found} dead letters, ${deadLetters} expected`)
+  return problems
+}
+
+async function count(brokers: string[], topic: string): Promise<number> {
+  const admin = client(brokers).admin()
+  await admin.connect()
+  try {
+    const ends = await admin.fetchTopicOffsets(topic)
+    return Number(ends.reduce((sum, { high, low }) => sum + BigInt(high) - BigInt(low), 0n))
   } finally {
     await admin.disconnect()
   }

@@ -21,7 +21,8 @@ function tsup(...args: string[]): void {
 /** Returns the script that runs one system in a process of its own, see child.ts. */
 export function buildAll(): string {
   tsup('--no-dts', '--out-dir', published)
-  tsup('bench/lib/child.ts', '--no-config', '--format', 'esm', '--target', 'node20', '--out-dir', systems)
+  const external = ['kafkajs-async-retry', 'tinybench'].flatMap((name) => ['--external', name])
+  tsup('bench/lib/child.ts', '--no-config', '--format', 'esm', '--target', 'node20', '--out-dir', systems, ...external)
   return resolve(root, systems, 'child.js')
 }
 

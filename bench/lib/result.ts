@@ -18,9 +18,14 @@ export interface Result {
   problems: string[]
   /** This system's median divided by each other's. */
   ratios: Record<string, number>
+  /** How the system fetched; empty where it says nothing. */
+  fetch: string
   /** Further figures of the suite; one named `max` stands in for the largest value. */
   [figure: string]: unknown
 }
+
+/** Ours is named `retryline`, or `retryline:` and its mode. */
+export const isOurs = (system: string): boolean => /^retryline(:|$)/.test(system)
 
 const rounded = (value: number): number => Number(value.toPrecision(4))
 const total = (values: number[]): number => values.reduce((sum, value) => sum + value, 0)
@@ -38,7 +43,7 @@ export function summarise(suite: Suite, measured: ReadonlyMap<string, Measuremen
     const figures = [...names].map((name) => {
       const each = runs.map((run) => run.figures?.[name] ?? NaN)
       // The worst of all runs is the worst; of any other figure the middle run speaks.
-      return [name, rounded(name === 'max' ? Math.max(...each) : median(each))] as const
+      return [name, rounded(name === 'max' || name === 'latest' ? Math.max(...each) : median(each))] as const
     })
     const lost = total(counts.map((count) => count.lost))
     const duplicated = total(counts.map((count) => count.duplicated))
@@ -58,6 +63,7 @@ export function summarise(suite: Suite, measured: ReadonlyMap<string, Measuremen
       early,
       problems,
       ratios: Object.fromEntries(ratios) as Record<string, number>,
+      fetch: runs.find(({ fetch }) => fetch)?.fetch ?? '',
       ...(Object.fromEntries(figures) as Record<string, number>),
     }
   })

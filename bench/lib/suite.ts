@@ -16,6 +16,8 @@ export interface Measurement {
   /** Further figures of the run, by name, such as p50 and p99. */
   figures?: Record<string, number>
   counts: Counts
+  /** How the system fetched, see kafka.ts; added by child.ts. */
+  fetch?: string
 }
 
 export interface RunContext {
@@ -23,6 +25,8 @@ export interface RunContext {
   small: boolean
   /** What `prepare` returned, by way of JSON. */
   prepared: unknown
+  /** What `prepareRun` returned, by way of JSON. */
+  own?: unknown
   /** Differs at each run: names of groups and topics are made with it. */
   id: string
 }
@@ -33,18 +37,27 @@ export interface Suite {
   better: 'higher' | 'lower'
   /** What a reader must know to judge the numbers, in a sentence or two. */
   method: string
-  /** Ours first; the others are the peers that it is compared with. */
+  /** Ours first, named `retryline`, its mode behind a colon; the others are the peers that it is compared with. */
   systems: readonly [string, ...string[]]
+  /** Peers that run in a JVM, with `--jvm`. */
+  jvm?: readonly string[]
+  /** Flags of Node for the processes of this suite. */
+  flags?: readonly string[]
   /** Once for all systems and runs, in the parent: topics and records. */
   prepare?(context: Omit<RunContext, 'prepared'>): Promise<unknown>
+  /** Before each run, in the parent: records that one run uses up. What it returns is `own` in the run. */
+  prepareRun?(system: string, context: RunContext): Promise<unknown>
   /** One system, once, in a process of its own. */
   run(system: string, context: RunContext): Promise<Measurement>
 }
 
 /** All suites, by name; a new one is added here. */
 export const suites: Record<string, () => Promise<{ suite: Suite }>> = {
-  lateness: () => import('../suites/lateness'),
   passthrough: () => import('../suites/passthrough'),
+  io: () => import('../suites/io'),
+  'retry-storm': () => import('../suites/retry-storm'),
+  lateness: () => import('../suites/lateness'),
+  poison: () => import('../suites/poison'),
 }
 
 export async function loadSuite(name: string): Promise<Suite> {

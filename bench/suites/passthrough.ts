@@ -121,6 +121,6 @@ export const suite: Suite = {
     await run(client(context.brokers), topic, { groupId, handle, finished })
     const value = (records - warmUp) / ((ended - began) / 1000)
     const figures = { 'cpu µs/record': (spent.user + spent.system) / (records - warmUp) }
-    return { value, figures, counts: tally.counts(await uncommitted(context, groupId, topic)) }
+    return { value, figures, counts: tally.counts(await uncommitted(context.brokers, groupId, topic)) }
   },
 }

@@ -1,0 +1,79 @@
+import { client, createTopics, leftWrong, numbered, numberOf, PARTITIONS, produce } from '../lib/kafka'
+import { percentile, sort } from '../lib/stats'
+import type { Suite } from '../lib/suite'
+import type { System } from '../lib/system'
+import { Tally } from '../lib/tally'
+import { asyncRetry } from '../peers/async-retry'
+import { naive } from '../peers/naive'
+import { retryline } from '../peers/retryline'
+
+const DELAY = 1000
+const PATIENCE = 120_000
+
+const systems: Record<string, System> = { retryline: retryline(), naive, 'kafkajs-async-retry': asyncRetry }
+
+interface Own {
+  topic: string
+  records: number
+}
+
+export const suite: Suite = {
+  name: 'retry-storm',
+  unit: 's',
+  better: 'lower',
+  method:
+    `20,000 records on ${PARTITIONS} partitions that wait when the consumer starts; each fails at its first attempt, and is ` +
+    `due ${DELAY} ms later: seconds from the first call of the handler to the last, the delay included. p50, p99 and max ` +
+    'say how many ms after its due time the second attempt began. That all is committed, on the retry topic too, and ' +
+    'that nothing is a dead letter, is checked.',
+  systems: Object.keys(systems) as [string, ...string[]],
+
+  async prepareRun(_system, { brokers, small, id }): Promise<Own> {
+    const topic = `storm-${id}`
+    const records = small ? 1000 : 20_000
+    await createTopics(brokers, [topic])
+    await produce(brokers, topic, records, (index) => ({ key: `key-${index}`, value: numbered(index, 200) }))
+    return { topic, records }
+  },
+
+  async run(name, context) {
+    const run = systems[name]
+    if (!run) throw new Error(`there is no system ${name}`)
+    const { topic, records } = context.own as Own
+    const first = new Tally(records)
+    const second = new Tally(records)
+    const late: number[] = []
+    let began = 0
+    let ended = 0
+    const job = {
+      kafka: client(context.brokers),
+      brokers: context.brokers,
+      topic,
+      groupId: topic,
+      delay: DELAY,
+      handle: (value: Buffer | null, attempt: number, due: number | undefined) => {
+        if (attempt === 1) {
+          if (began === 0) began = performance.now()
+          first.saw(numberOf(value))
+          return 'again' as const
+        }
+        const lateness = Date.now() - (due ?? NaN)
+        late.push(lateness)
+        second.saw(numberOf(value), lateness < 0)
+        ended = performance.now()
+        return 'done' as const
+      },
+      during: () => second.complete(PATIENCE),
+    }
+    const trace = await run(job, context)
+    const sorted = sort(late)
+    const problems = await leftWrong(context.brokers, trace)
+    const counts = second.counts(problems)
+    counts.duplicated += first.counts().duplicated
+    return {
+      value: (ended - began) / 1000,
+      figures: { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), latest: sorted.at(-1) ?? NaN },
+      counts,
+    }
+  },
+}
