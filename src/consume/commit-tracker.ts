@@ -139,6 +139,7 @@ export class CommitTracker<T extends Tracked> {
   }
 }
 
-function endOf({ offset, tail }: Tracked): bigint {
+/** The offset behind the item. */
+export function endOf({ offset, tail }: Tracked): bigint {
   return tail ?? BigInt(offset) + 1n
 }

@@ -13,7 +13,15 @@ import { errorText, type Emitter } from '../observe'
 import type { Clock, CommitEntry, Timer } from '../ports'
 import { MAX_METADATA } from './done-beyond'
 import type { Entry, Lane } from './lane'
-import { draftCommit, isSame, noteAcknowledged, noteRefused, noteSent, type CommitDraft } from './lane-commit'
+import {
+  draftCommit,
+  draftLeast,
+  isSame,
+  noteAcknowledged,
+  noteRefused,
+  noteSent,
+  type CommitDraft,
+} from './lane-commit'
 
 /** How soon an offset is committed that settles after a quiet time, ms: several that settle together go together. */
 const SOON_MS = 10
@@ -42,6 +50,8 @@ export interface CommitterOptions {
 export interface Committer {
   /** What is to be committed once these entries are settled too; undefined where the metadata cannot tell all of it. */
   asIf(lane: Lane, entries: readonly Entry[]): CommitDraft | undefined
+  /** A commit of a lane that was sent otherwise was refused. */
+  refused(error: unknown): void
   /** A frontier has moved. */
   poke(): void
   /** A lane waits, or soon will, for what its next commit says: it goes at once, unless the last one has failed. */
@@ -60,8 +70,8 @@ export function createCommitter(options: CommitterOptions): Committer {
   let lastAt = -Infinity
   let failures = 0
   let closed = false
-  /** Cleared for good where the broker's limit is below its default: a stuck record must not keep the whole group from committing. */
-  let withMetadata = true
+  /** Less for good where the broker's limit is below its default: a stuck record must not keep the whole group from committing. */
+  let room: Room = 'default'
   /** What waits for the end of the commit in flight does not wait for the interval. */
   let hurried = false
 
@@ -93,7 +103,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       pokeIfDirty()
       return
     }
-    const { chosen, held } = choose(options.lanes(), withMetadata)
+    const { chosen, held } = choose(options.lanes(), room)
     for (const lane of held) options.said(lane)
     if (chosen.length === 0) return
     const startedAt = (lastAt = clock.monotonic())
@@ -121,11 +131,7 @@ export function createCommitter(options: CommitterOptions): Committer {
           lane.unproven = lane.transactions !== undefined
         }
         emitter.emit('commitFailed', { tier, partitions: chosen.length, error: errorText(error) })
-        if (withMetadata && isMetadataTooLarge(error)) {
-          withMetadata = false
-          for (const lane of options.lanes()) unguard(lane)
-          emitter.emit('problem', { where: `commits (${tier})`, error: NO_METADATA })
-        }
+        refused(error)
         lift(chosen)
         return false
       },
@@ -141,6 +147,18 @@ export function createCommitter(options: CommitterOptions): Committer {
       if (hurried) hurry()
       else pokeIfDirty()
     })
+  }
+
+  /** The broker's answer to a commit of one of the lanes, whoever sent it. */
+  function refused(error: unknown): void {
+    if (room === 'none' || !isMetadataTooLarge(error)) return
+    if (room === 'as before') {
+      room = 'none'
+      return
+    }
+    room = 'as before'
+    for (const lane of options.lanes()) unguard(lane)
+    emitter.emit('problem', { where: `commits (${tier})`, error: NO_METADATA })
   }
 
   function lift(chosen: readonly Chosen[]): void {
@@ -184,9 +202,11 @@ export function createCommitter(options: CommitterOptions): Committer {
   return {
     poke,
     asIf(lane, entries) {
-      const draft = bare(draftCommit(lane, new Set(entries)), withMetadata)
+      if (room !== 'default') unguard(lane)
+      const draft = draftFor(lane, room, new Set(entries))
       return draft.all && draft.offset >= (lane.committed?.offset ?? 0n) ? draft : undefined
     },
+    refused,
     hurry,
     now() {
       unschedule()
@@ -220,26 +240,28 @@ function entryOf({ lane: { topic, partition }, draft: { offset, metadata } }: Ch
   return { topic, partition, offset, metadata }
 }
 
+/** How much metadata the broker takes: as by its default; as much as it has taken before, of a lane; none. */
+type Room = 'default' | 'as before' | 'none'
+
 /** `held`: lanes whose present commit is the one that the broker holds already, or one that may not be made. */
-function choose(lanes: Iterable<Lane>, withMetadata: boolean): { chosen: Chosen[]; held: Lane[] } {
+function choose(lanes: Iterable<Lane>, room: Room): { chosen: Chosen[]; held: Lane[] } {
   const chosen: Chosen[] = []
   const held: Lane[] = []
   for (const lane of lanes) {
     if (lane.state !== 'open' || !lane.dirty || lane.transacting) continue
     lane.dirty = false
-    if (!withMetadata) unguard(lane)
+    if (room !== 'default') unguard(lane)
     const { committed } = lane
-    const draft = bare(draftCommit(lane), withMetadata)
+    const draft = draftFor(lane, room)
+    lane.crowded = room === 'default' && (!draft.whole || draft.metadata.length > CROWDED)
     // What it left out may have been published, and would be once more after a crash: the commit of before says it.
     const forgets = !draft.all && lane.transactions !== undefined
     if (forgets || (committed !== undefined && draft.offset < committed.offset)) {
-      lane.crowded ||= forgets
       // There is nothing that could be said: the lane must not wait for it.
       noteRefused(lane)
       held.push(lane)
       continue
     }
-    lane.crowded = draft.metadata.length > CROWDED
     if (committed !== undefined && lane.sent.length === 0 && isSame(draft, committed) && !lane.unproven) {
       noteAcknowledged(lane, draft)
       held.push(lane)
@@ -252,9 +274,18 @@ function choose(lanes: Iterable<Lane>, withMetadata: boolean): { chosen: Chosen[
   return { chosen, held }
 }
 
-/** Where the broker takes no metadata. */
-function bare(draft: CommitDraft, withMetadata: boolean): CommitDraft {
-  return withMetadata ? draft : { ...draft, metadata: '', all: draft.isPlain }
+/** `whole`: it says all that is done. `all`: all that must be said. */
+function draftFor(lane: Lane, room: Room, settled?: ReadonlySet<Entry>): CommitDraft & { readonly whole: boolean } {
+  const full = draftCommit(lane, settled)
+  if (full.all && (room === 'default' || full.isPlain)) return { ...full, whole: true }
+  if (lane.transactions === undefined) {
+    // What is left out is done again after a crash, which is allowed.
+    return { ...full, metadata: room === 'default' ? full.metadata : '', whole: false }
+  }
+  const least = draftLeast(lane, settled)
+  const taken =
+    room === 'default' || least.metadata.length <= (room === 'none' ? 0 : (lane.known?.metadata.length ?? 0))
+  return { ...least, all: least.all && taken, whole: false }
 }
 
 /** Marks find no room: the lane goes on as one that nobody guards. */

@@ -8,7 +8,7 @@
  *
  * No open mark is a clean end. `who` is chance of four characters, by which a writer knows its own.
  *
- * Must never happen: more than a few hundred characters; a text that is read as something that was not written.
+ * Must never happen: more than MARKS_ROOM characters; a text that is read as something that was not written.
  */
 
 export interface Suspect {
@@ -32,6 +32,8 @@ const MAX_SUSPECTS = 8
 /** No mark of ours reaches further; more is not ours. */
 const MAX_REACH = 2 ** 40
 const MAX_DEATHS = 1_000_000
+/** Marks never take more characters than this: what is done beyond the commit leaves them so many. */
+export const MARKS_ROOM = 250
 
 const FRONT = /^(?:o(\d{1,13})-([\w-]{4})\.)?(?:c(\d{1,13})\.)?((?:[sx]\d{1,13}-\d{1,7}\.){0,8})/
 const ONE_SUSPECT = /([sx])(\d+)-(\d+)\./g

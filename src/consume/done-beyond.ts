@@ -11,7 +11,7 @@
  * handled twice, which is allowed.
  */
 
-import { NO_MARKS, packMarks, unpackMarks, type CrashMarks } from './crash-marks'
+import { MARKS_ROOM, NO_MARKS, packMarks, unpackMarks, type CrashMarks } from './crash-marks'
 
 /** Offsets from `from` up to, and without, `to`. */
 export interface OffsetRange {
@@ -25,24 +25,23 @@ export const MAX_METADATA = 4_000
 const PREFIX = 'rl1:'
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const VALUES: ReadonlyMap<string, number> = new Map([...ALPHABET].map((character, value) => [character, value]))
-const ROOM = MAX_METADATA - PREFIX.length - 1
+/** The same whatever the marks: a mark must not wait for want of room, nor push out what was said before it. */
+const ROOM = MAX_METADATA - PREFIX.length - 1 - MARKS_ROOM
 /** Two numbers of 64 bits, rounded up. */
 const LONGEST_RUN = 32
-/** As far as bits can reach. */
-const MAX_BITS = ROOM * 6
 /** No metadata of ours reaches further beyond its offset; more is not ours, and would only cost memory. */
 const MAX_REACH = 2 ** 40
 
 /** `ranges` are in order, apart, and beyond `base`. What does not fit is left out from the end, and counts as open. */
 export function packDone(base: bigint, ranges: readonly OffsetRange[], marks: CrashMarks = NO_MARKS): string {
   const front = packMarks(base, marks)
-  const text = front + (ranges.length === 0 ? '' : bodyOf(base, ranges, ROOM - front.length))
+  const text = front + (ranges.length === 0 ? '' : bodyOf(base, ranges))
   return text === '' ? '' : PREFIX + text
 }
 
-function bodyOf(base: bigint, ranges: readonly OffsetRange[], room: number): string {
-  const runs = asRuns(base, ranges, room)
-  const bits = asBits(base, ranges, runs.cut ? room : runs.text.length - 1)
+function bodyOf(base: bigint, ranges: readonly OffsetRange[]): string {
+  const runs = asRuns(base, ranges, ROOM)
+  const bits = asBits(base, ranges, runs.cut ? ROOM : runs.text.length - 1)
   const body = bits === undefined ? `r${runs.text}` : `b${bits}`
   return body.length === 1 ? '' : body
 }
@@ -63,7 +62,7 @@ function asRuns(base: bigint, ranges: readonly OffsetRange[], room: number): { t
 function asBits(base: bigint, ranges: readonly OffsetRange[], room: number): string | undefined {
   const last = ranges[ranges.length - 1]!
   const reach = last.to - base - 1n
-  if (reach > BigInt(MAX_BITS) || reach > BigInt(room * 6)) return undefined
+  if (reach > BigInt(room * 6)) return undefined
   const sextets = new Uint8Array(Math.ceil(Number(reach) / 6))
   for (const { from, to } of ranges) {
     const end = Number(to - base) - 1

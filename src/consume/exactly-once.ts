@@ -15,7 +15,7 @@ import type { Emitter } from '../observe'
 import type { Clock, Driver, Random, Timer } from '../ports'
 import { LATE_MS, type Committer } from './committer'
 import type { Entry, Lane } from './lane'
-import { noteAcknowledged, noteRefused, noteSent, type CommitDraft } from './lane-commit'
+import { noteAborted, noteAcknowledged, noteRefused, noteSent, type CommitDraft } from './lane-commit'
 
 /** How many take an id over at the same time: each connects, and a member may get hundreds of partitions at once. */
 const AT_ONCE = 16
@@ -98,6 +98,9 @@ export function makesTransactions(options: ExactlyOnceOptions): MakeTransactions
         for (const entry of entries) settled(lane, entry)
         said(lane)
       },
+      aborted: (commit) => noteAborted(lane, commit),
+      failed: (error) => committer.refused(error),
+      blocked: () => said(lane),
       ended() {
         over()
         lane.transacting = false

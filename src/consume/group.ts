@@ -14,6 +14,7 @@
  * than `concurrency`; a batch that waits longer than WAIT_FOR_ROOM_MS, since it holds up the whole broker's fetches.
  */
 import type { Settings } from '../config'
+import type { Transactions } from '../deliver'
 import type { RetrylineError } from '../errors'
 import { errorText, type Emitter } from '../observe'
 import type {
@@ -54,6 +55,8 @@ const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
 /** Lanes that have not their transactional id after so long are opened later than the others, ms. */
 const SLOW_MS = 1_000
+/** What waits to be published together with its offset: nothing new is started beside so many of a lane. */
+const MAX_STAGED = 500
 /** The least time between two `lane` events of one lane that only say how deep it is, ms. */
 const REPORT_EVERY_MS = 1_000
 
@@ -561,6 +564,7 @@ export class Group {
       this.#isFree(lane) &&
       !this.options.alone.closed &&
       (!lane.crowded || lane.running === 0) &&
+      (lane.transactions === undefined || isRoomFor(lane.transactions, lane)) &&
       (lane.caution === undefined || this.#guard?.mayStart(lane, lane.caution) === true)
     )
   }
@@ -726,4 +730,9 @@ export class Group {
     this.#leaveAlone()
     await Promise.all([this.#consumer.stop(), ...this.#leaving])
   }
+}
+
+/** What is blocked waits for another record, which may not have been started yet; so one at a time is. */
+function isRoomFor({ pending, blocked }: Transactions<Entry>, { running }: Lane): boolean {
+  return pending < MAX_STAGED || (blocked && running === 0)
 }

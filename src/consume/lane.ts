@@ -87,6 +87,8 @@ export class Lane implements TopicPartition {
   full = false
   /** The last commit that the broker acknowledged for this lane. */
   committed: Commit | undefined
+  /** The same, and still where the client has put something of its own over it. */
+  known: Commit | undefined
   /** Sent since then, perhaps stored although the answer was lost. */
   sent: Commit[] = []
   /** Something was settled since the last commit was chosen. */
@@ -159,7 +161,7 @@ export class Lane implements TopicPartition {
   open(position: bigint, committed: Commit | undefined, done: readonly OffsetRange[] = []): void {
     this.position = position
     this.tracker = new CommitTracker(position)
-    this.committed = committed
+    this.committed = this.known = committed
     this.done = done.length === 0 ? undefined : new DoneBeyond(done)
     this.state = 'open'
     this.turn++

@@ -164,7 +164,7 @@ function goOnOrBegin(options: OpeningOptions, lane: Lane, found: CommittedOffset
     return true
   }
   if ([lane.committed, ...lane.sent].some((ours) => ours !== undefined && isSame(ours, commit))) {
-    lane.committed = commit
+    lane.committed = lane.known = commit
     options.goOn(lane)
   } else {
     const ours = (lane.committed?.offset ?? -1n).toString()

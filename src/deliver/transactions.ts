@@ -36,6 +36,8 @@ export interface Transactions<E> {
   poke(): void
   /** Entries that are not through. */
   readonly pending: number
+  /** What is staged cannot go before something else is done. */
+  readonly blocked: boolean
   /** Resolves when nothing of it is left. */
   close(): Promise<void>
 }
@@ -71,8 +73,14 @@ export interface TransactionsOptions<E, C extends Offset = Offset> extends Topic
   began(commit: C): void
   /** The transaction is committed. */
   settled(entries: readonly E[], commit: C): void
-  /** The transaction was given up without a doubt that nothing of it counts. */
+  /** The transaction with this commit was given up, and it is known that nothing of it counts. */
+  aborted(commit: C): void
+  /** Nothing is in doubt any more, and nothing was settled. */
   ended(): void
+  /** It has failed, if only for now. */
+  failed(error: unknown): void
+  /** There is no room to say that any of what is staged is done: something else must be done first. */
+  blocked(): void
   /** `takeOver()` and `verified()` are to follow. */
   lost(): void
   /** Nothing follows. */
@@ -104,8 +112,12 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
   let queue: Staged<E>[] = []
   /** What the open transaction holds, or the one in doubt. */
   let held: readonly Staged<E>[] = []
-  /** What the transaction in doubt would have committed. */
-  let doubt: C | undefined
+  /** What the transaction of these would have committed. */
+  let heldCommit: C | undefined
+  /** Whether the broker was asked to commit it. */
+  let isInDoubt = false
+  /** Nothing of what is staged could be said in a commit. */
+  let blocked = false
   let taking: Promise<void> | undefined
   let failures = 0
   let endedAt = -Infinity
@@ -141,6 +153,8 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
         })
         if (isClosed()) return
         state = 'asked'
+        // Before anybody compares what the broker holds with it.
+        if (!isInDoubt) abort()
         options.taken()
         return
       } catch (error) {
@@ -161,16 +175,25 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
       return
     }
     state = 'idle'
-    const [items, expected] = [held, doubt]
+    const [items, expected] = [held, heldCommit]
     held = []
-    doubt = undefined
     if (expected !== undefined && committed?.offset === expected.offset && committed.metadata === expected.metadata) {
+      heldCommit = undefined
+      isInDoubt = false
       through(items, expected)
     } else {
+      abort()
       if (items.length > 0) options.ended()
       queue = [...queue, ...items]
     }
     poke()
+  }
+
+  function abort(): void {
+    const commit = heldCommit
+    heldCommit = undefined
+    isInDoubt = false
+    if (commit !== undefined) options.aborted(commit)
   }
 
   // ── transactions ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -189,7 +212,11 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
     state = 'idle'
     if (!options.mayBegin()) return
     const taken = take()
-    if (taken === undefined) return
+    blocked = taken === undefined
+    if (taken === undefined) {
+      options.blocked()
+      return
+    }
     state = 'open'
     taking = run(taken.items, taken.commit)
   }
@@ -219,8 +246,8 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
   async function run(items: Staged<E>[], commit: C): Promise<void> {
     const startedAt = clock.monotonic()
     held = items
+    heldCommit = commit
     options.began(commit)
-    let isCommitting = false
     // Given up for want of time, it goes on all the same until it looks: what it has is queued again by then.
     const isStale = (): boolean => isClosed() || held !== items || state !== 'open'
     const steps = async (): Promise<void> => {
@@ -241,7 +268,7 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
       const entry: CommitEntry = { topic, partition, offset: commit.offset, metadata: commit.metadata }
       await open.sendOffset(options.groupId, entry)
       if (isStale()) throw given()
-      isCommitting = true
+      isInDoubt = true
       await open.commit()
     }
     try {
@@ -250,7 +277,6 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
       // Not aborted: a request that is still on its way might come after the abort, and open what nobody ends. Who takes the
       // id over aborts it under a new epoch, which refuses such a request.
       if (isClosed()) return
-      doubt = isCommitting ? commit : undefined
       failed(items, error)
       return
     }
@@ -258,6 +284,8 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
     if (isClosed()) return
     failures = 0
     held = []
+    heldCommit = undefined
+    isInDoubt = false
     state = 'idle'
     tell(items, clock.monotonic() - startedAt)
     through(items, commit)
@@ -276,7 +304,8 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
 
   function failed(items: readonly Staged<E>[], error: unknown): void {
     void transactor.reset()
-    if (doubt === undefined && options.isTooLarge(error)) {
+    options.failed(error)
+    if (!isInDoubt && options.isTooLarge(error)) {
       const [only] = items
       if (items.length > 1) for (const item of items) item.most = items.length >> 1
       else if (!only!.apart) only!.apart = true
@@ -370,6 +399,9 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
     poke,
     get pending() {
       return queue.length + held.length
+    },
+    get blocked() {
+      return blocked
     },
     async close() {
       if (!isClosed()) {

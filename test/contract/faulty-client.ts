@@ -70,6 +70,15 @@ interface Rule {
 
 let order = 0
 
+/** As kafkajs tells it. */
+const tooLong = (): Error =>
+  Object.assign(new Error('The metadata field of the offset request was too large'), {
+    name: 'KafkaJSProtocolError',
+    type: 'OFFSET_METADATA_TOO_LARGE',
+    code: 12,
+    retriable: false,
+  })
+
 export class Faults {
   /** Commits that the broker took, in the order of their answers. */
   readonly commits: SeenCommit[] = []
@@ -77,6 +86,8 @@ export class Faults {
   readonly publishes: string[][] = []
   /** Places on the main topic (`partition@offset`) of which a copy was acknowledged. */
   readonly copied = new Set<string>()
+  /** The broker takes no more of a commit's metadata than so many characters, as with a low `offset.metadata.max.bytes`. */
+  longestMetadata = Infinity
   /** Called for each commit that was taken, before the engine knows of it. */
   onTaken: ((commit: SeenCommit) => void) | undefined
   #rules: Rule[] = []
@@ -148,7 +159,9 @@ export class Faults {
       },
       sendOffsets: (all: Offsets) => {
         offsets = all
-        return this.onStep('offsets', id, () => transaction.sendOffsets(all) as Promise<void>)
+        return this.onStep('offsets', id, () =>
+          this.#isTooLong(all) ? Promise.reject(tooLong()) : (transaction.sendOffsets(all) as Promise<void>),
+        )
       },
       commit: () =>
         this.onStep('commit', id, async () => {
@@ -157,6 +170,12 @@ export class Faults {
           if (offsets) this.#taken(offsets)
         }),
     })
+  }
+
+  #isTooLong({ topics }: Offsets): boolean {
+    return topics.some(({ partitions }) =>
+      partitions.some(({ metadata }) => (metadata?.length ?? 0) > this.longestMetadata),
+    )
   }
 
   #copied(batch: Batch): void {
@@ -274,6 +293,7 @@ export class Faults {
 
   onCommit(commit: () => Promise<void>, offsets: Offsets | undefined): Promise<void> {
     if (this.#dead) return Promise.reject(new Error('this process is dead'))
+    if (offsets && this.#isTooLong(offsets)) return Promise.reject(tooLong())
     const rule = this.#commitRules.find(({ left }) => left > 0)
     if (rule) {
       rule.left--

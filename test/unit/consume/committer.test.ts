@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MAX_METADATA, unpackDone } from '../../../src/consume/done-beyond'
+import { MAX_METADATA, packDone, unpackCommit, unpackDone } from '../../../src/consume/done-beyond'
 import { createCommitter } from '../../../src/consume/committer'
 import type { Lane } from '../../../src/consume/lane'
+import { draftCommit, noteAborted, noteSent } from '../../../src/consume/lane-commit'
+import { LaneMarks } from '../../../src/consume/lane-marks'
 import type { CommitEntry } from '../../../src/ports'
 import { createTestClock } from '../../helpers/test-clock'
 import { entry, hold, isSettled, lane, recorder, type Held } from './given'
@@ -229,6 +231,50 @@ describe('P1, P7: what is never committed', () => {
     expect(requests[0]!.entries[0]!.metadata.length).toBeLessThanOrEqual(MAX_METADATA)
     a.settle(all[0]!)
     expect(a.crowded).toBe(false)
+  })
+
+  test('exactly once: where there is no room for all, what was published is said, with the marks, and proves that the lane is ours', async () => {
+    const a = opened(0, 0n, undefined)
+    a.committed = a.known = { offset: 0n, metadata: packDone(0n, [{ from: 1n, to: 3n }]) }
+    a.transactions = { pending: 0 } as never
+    a.marks = new LaneMarks('AbCd', 16)
+    a.unproven = true
+    const { clock, requests, committer } = setUp([a])
+    const all = Array.from({ length: 40_000 }, (_, offset) => entry(offset))
+    for (const one of all) a.tracker.add(one)
+    a.added = all.length
+    for (const one of all) if (Number(one.offset) % 11 !== 0) a.settle(one)
+    // A suspicious record waits for its mark.
+    const running = { offset: 11n, deaths: 1, counts: true }
+    a.caution = { until: 20, suspects: new Map(), running }
+    committer.poke()
+    await clock.advance(1_000)
+    const [{ offset, metadata }] = requests[0]!.entries as [CommitEntry]
+    expect(unpackCommit(offset, metadata)).toMatchObject({
+      done: [{ from: 1n, to: 3n }],
+      marks: { open: { by: 'AbCd' }, suspects: [{ offset: 11n, deaths: 1, running: true }] },
+    })
+    requests[0]!.held.resolve()
+    await clock.settle()
+    expect([a.unproven, a.crowded, a.marks.acknowledged]).toEqual([false, true, running])
+    // What is to be published is said too, in place of what was only handled.
+    const draft = committer.asIf(a, [all[22]!, all[11]!])!
+    expect(unpackCommit(draft.offset, draft.metadata)?.done).toEqual([
+      { from: 1n, to: 3n },
+      { from: 11n, to: 12n },
+      { from: 22n, to: 23n },
+    ])
+    // The frontier moves on over what is settled, whatever is said.
+    expect(committer.asIf(a, [all[0]!])?.offset).toBe(11n)
+  })
+
+  test('a transaction that was aborted is none of ours that may be stored', () => {
+    const a = opened()
+    const [plain, other] = [draftCommit(a), { ...draftCommit(a), offset: 1n }]
+    noteSent(a, plain)
+    noteSent(a, other)
+    noteAborted(a, other)
+    expect(a.sent.map(({ offset }) => offset)).toEqual([0n])
   })
 
   test('an acknowledgement that comes late does not take back what is known to be committed', async () => {

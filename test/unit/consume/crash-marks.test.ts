@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { packMarks, unpackMarks, type CrashMarks } from '../../../src/consume/crash-marks'
+import { MARKS_ROOM, packMarks, unpackMarks, type CrashMarks } from '../../../src/consume/crash-marks'
 import { MAX_METADATA, packDone, unpackCommit, type OffsetRange } from '../../../src/consume/done-beyond'
 
 const base = fc.constantFrom(0n, 41n, 2n ** 53n - 2n, 2n ** 62n)
@@ -29,7 +29,7 @@ describe('crash-loop marks: the text', () => {
       fc.property(both(), fc.constantFrom('', 'bAB', 'rBB'), ([at, one], rest) => {
         const text = packMarks(at, one)
         expect(text).toMatch(/^[\w.-]*$/)
-        expect(text.length).toBeLessThan(400)
+        expect(text.length).toBeLessThanOrEqual(MARKS_ROOM)
         expect(unpackMarks(at, text + rest)).toEqual({ marks: one, rest })
       }),
     )

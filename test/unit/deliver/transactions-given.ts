@@ -53,6 +53,7 @@ export function setUp(fateOf: (step: Step, records: readonly string[]) => Fate |
 
   // The host
   const settled: number[] = []
+  const aborted: string[] = []
   let may = true
   let transacting = false
   let sayable: (entries: readonly number[]) => boolean = () => true
@@ -131,6 +132,9 @@ export function setUp(fateOf: (step: Step, records: readonly string[]) => Fate |
         settled.push(entry)
       }
     },
+    aborted: ({ offset, metadata }) => void aborted.push(`${offset} ${metadata}`),
+    failed: () => undefined,
+    blocked: () => undefined,
     ended: () => void (transacting = false),
     lost: () => void verify(),
     closed: () => undefined,
@@ -153,6 +157,7 @@ export function setUp(fateOf: (step: Step, records: readonly string[]) => Fate |
     log,
     settled,
     results,
+    aborted,
     count: (name: Step) => steps.filter((one) => one === name).length,
     /** Entries 0, 1, 2, … with a record `r0`, `r1`, `r2`, … each. */
     stage() {

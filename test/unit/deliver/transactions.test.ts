@@ -73,6 +73,36 @@ describe('each hop once: an outcome that is not known is read, not guessed', () 
     return (step: Step): Fate => (step === at && left-- > 0 ? fate : 'ok')
   }
 
+  test('what is sure to be aborted is told so: when the id is ours again, or when the offset that is read is another', async () => {
+    for (const [step, fate, told] of [
+      ['publish', 'refused', ['1 ']],
+      ['offset', 'answer lost', ['1 ']],
+      ['commit', 'refused', ['1 ']],
+      ['commit', 'answer lost', []],
+    ] as const) {
+      const { clock, stage, aborted, log } = setUp(failsOnce(step, fate))
+      stage()
+      await clock.advance(LONG)
+      expect([step, fate, aborted]).toEqual([step, fate, told])
+      expect(log).toEqual(['r0'])
+    }
+  })
+
+  test('it is told before anybody may compare the offset that is read', async () => {
+    const second = hold<Fate>()
+    let takeOvers = 0
+    const { clock, stage, aborted, transactions } = setUp((step) => {
+      if (step === 'takeOver' && ++takeOvers === 2) return second.promise
+      return step === 'publish' && takeOvers === 1 ? 'refused' : 'ok'
+    })
+    stage()
+    await clock.advance(TIMEOUT / 2)
+    expect([transactions.ready, aborted]).toEqual([false, []])
+    const over = transactions.takeOver().then(() => [...aborted])
+    second.resolve('ok')
+    expect(await over).toEqual(['1 '])
+  })
+
   test.each(['answer lost', 'done, silent'] as const)('committed (%s): settled, not published again', async (fate) => {
     const { clock, stage, count, log, settled, wrong } = setUp(failsOnce('commit', fate))
     stage()
