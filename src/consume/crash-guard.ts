@@ -24,10 +24,14 @@ import { LaneMarks, type Caution, type MarkedRecord } from './lane-marks'
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
+/** A lane's reserve is for so many commit intervals, so that commits that come anyway raise it in time. */
+const INTERVALS = 3
+
 export interface CrashGuardOptions {
   readonly crashLimit: number
   /** So many records may always start beyond what was committed. */
   readonly atLeast: number
+  readonly commitIntervalMs: number
   readonly clock: Clock
   readonly emitter: Emitter
   readonly alone: Alone
@@ -72,7 +76,8 @@ export class CrashGuard {
 
   /** A new lane, which is not open yet. */
   watch(lane: Lane): void {
-    lane.marks = new LaneMarks(this.#who, this.options.atLeast)
+    const { atLeast, commitIntervalMs, clock } = this.options
+    lane.marks = new LaneMarks(this.#who, atLeast, INTERVALS * commitIntervalMs, clock)
     lane.limit = 0
   }
 

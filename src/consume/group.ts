@@ -260,6 +260,7 @@ export class Group {
     return new CrashGuard({
       crashLimit,
       atLeast: Math.max(settings.concurrency, settings.batch?.maxRecords ?? 1),
+      commitIntervalMs: settings.commitIntervalMs,
       clock,
       emitter,
       alone,

@@ -25,8 +25,8 @@ export interface Intake {
   readonly settled: (lane: Lane, entry: Entry) => void
 }
 
-/** `tail`: the offset behind the batch. */
-export function takeBatch(intake: Intake, lane: Lane, messages: readonly Message[], tail: bigint): void {
+/** `messages` are the lane's from now on. `tail`: the offset behind the batch. */
+export function takeBatch(intake: Intake, lane: Lane, messages: Message[], tail: bigint): void {
   if (lane.queue instanceof SerialQueue) takeSerial(lane, lane.queue, messages, tail)
   else takeEach(intake, lane, lane.queue, messages, tail)
 }
@@ -85,7 +85,7 @@ function isDone({ emitter }: Intake, lane: Lane, { offset }: Tracked): boolean {
 }
 
 /** Puts a batch into a lane that makes its entries only as they are taken. */
-export function takeSerial(lane: Lane, queue: SerialQueue<Entry>, messages: readonly Message[], tail: bigint): void {
+export function takeSerial(lane: Lane, queue: SerialQueue<Entry>, messages: Message[], tail: bigint): void {
   let bytes = 0
   let replayed = false
   for (const { key, value, headers } of messages) {

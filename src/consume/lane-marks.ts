@@ -2,8 +2,11 @@
  * What a lane's commits say of deaths, and how far the lane may go on what was said (see crash-marks.ts for the text).
  *
  * A lane may start a record only where the broker knows that it may have: where an acknowledged commit's open mark covers
- * it. So that this costs nothing for a single record, each commit covers more records than have started: a reserve, which
- * doubles while it is used up between two commits, and is small again after a quiet time.
+ * it. So that this costs nothing for a single record, each commit covers more records than have started: a reserve, of what
+ * the lane starts in a few commit intervals. It is measured over a span of time and not from commit to commit: a commit that
+ * another lane has asked for may come when this one has started nothing yet. It is raised in few steps: records that wait for
+ * a commit live long, and V8 then allocates kafkajs's arrays among the old objects, for good, where each keeps all its
+ * records until the next full collection (measured: 2.6 us a record in place of 2.0).
  *
  * A lane:  not marked -> (first record, or first position) open -> open, further -> ... -> clean (a rebalance, a stop)
  *   - a commit that fails lifts the limit until one succeeds: handling goes on where the guard cannot be.
@@ -12,11 +15,16 @@
  * Must never happen: a record started that no acknowledged mark covers, but for the two cases above; a limit that is never
  * moved again; a commit for each record.
  */
+import type { Clock } from '../ports'
 import { NO_MARKS, type CrashMarks, type Suspect } from './crash-marks'
 
 /** At this many a lane is as fast as without a guard; after a death these are handled one at a time. */
 export const MAX_RESERVE = 20_000
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
+/** What was started in less time says nothing of the lane's pace, ms. */
+const SPAN_MS = 100
+/** About how long a commit takes at least: what was started before one was answered, ms. */
+const ANSWER_MS = 10
 
 /** A record that may not run unless it is marked so. */
 export interface MarkedRecord {
@@ -51,6 +59,8 @@ export interface MarkDraft {
   readonly hurryAt: number
   readonly reach: number
   readonly reserve: number
+  /** The lane's pace is measured anew from here on, monotonic, ms; undefined where the span goes on. */
+  readonly measuredAt: number | undefined
   readonly running: MarkedRecord | undefined
 }
 
@@ -62,24 +72,29 @@ export class LaneMarks {
   /** The record that the last acknowledged commit marks as running. */
   acknowledged: MarkedRecord | undefined
   #reserve: number
+  /** Where the lane stood when the measuring began, and when that was, monotonic, ms. */
   #reachBefore = 0
+  #measuredAt = -Infinity
   /** The reserve was more than half used up. */
   hurried = false
 
   constructor(
     /** Four characters of chance: by them a writer knows what it wrote itself. */
     private readonly who: string,
-    /** The least reserve. */
+    /** The least reserve: so many start at once without telling anything of the lane's pace. */
     private readonly floor: number,
+    /** The reserve is to last so long, ms. */
+    private readonly coverMs: number,
+    private readonly clock: Pick<Clock, 'monotonic'>,
   ) {
     this.#reserve = floor
   }
 
   /** `frontier` and `passed`: where the lane stands, or will stand, by this commit. */
   draft(lane: Marked, frontier: bigint, passed: number): MarkDraft {
-    const since = lane.reach - this.#reachBefore
-    const wanted = this.hurried ? 2 * Math.max(this.#reserve, since) : 3 * since
-    const reserve = Math.max(this.floor, Math.min(wanted, MAX_RESERVE))
+    const now = this.clock.monotonic()
+    const measured = this.hurried || now - this.#measuredAt >= SPAN_MS
+    const reserve = measured ? this.#reserveFor(lane.reach - this.#reachBefore, now - this.#measuredAt) : this.#reserve
     const reach = Math.max(lane.reach, (lane.queue.beyond ?? -1) + 1)
     const { caution } = lane
     const running = this.clean ? undefined : caution?.running
@@ -88,13 +103,24 @@ export class LaneMarks {
     const suspects = caution ? suspectsOf(caution, running, frontier) : []
     const open = this.clean ? undefined : { records: Math.max(limit - passed, careful), by: this.who }
     const marks = open || careful > 0 || suspects.length > 0 ? { open, careful, suspects } : NO_MARKS
-    return { marks, limit, hurryAt: reach + Math.ceil(reserve / 2), reach: lane.reach, reserve, running }
+    const measuredAt = measured ? now : undefined
+    return { marks, limit, hurryAt: reach + Math.ceil(reserve / 2), reach: lane.reach, reserve, measuredAt, running }
   }
 
-  sent({ marks, reach, reserve }: MarkDraft): void {
+  #reserveFor(started: number, ms: number): number {
+    const atThisPace = this.hurried
+      ? Math.max(2 * this.#reserve, ((started - this.floor) / Math.max(ms, ANSWER_MS)) * this.coverMs)
+      : (started / ms) * this.coverMs
+    return Math.max(this.floor, Math.min(Math.ceil(atThisPace), MAX_RESERVE))
+  }
+
+  sent({ marks, reach, reserve, measuredAt }: MarkDraft): void {
     if (marks.open) this.marked = true
-    this.#reachBefore = reach
     this.#reserve = reserve
+    if (measuredAt !== undefined) {
+      this.#reachBefore = reach
+      this.#measuredAt = measuredAt
+    }
     this.hurried = false
   }
 

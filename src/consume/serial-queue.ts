@@ -12,7 +12,8 @@ import type { Message } from '../record'
 import { Deque } from './deque'
 
 export interface SerialBatch {
-  readonly messages: readonly Message[]
+  /** The queue's own: what was taken is taken out, so that an array that outlives its batch keeps no record alive. */
+  readonly messages: (Message | undefined)[]
   /** The offset behind the batch. */
   tail: bigint
   /** Of one record, on average: what a batch adds to the lane its records take away again. */
@@ -77,7 +78,8 @@ export class SerialQueue<T> {
         return undefined
       }
       this.#made++
-      const message = batch.messages[this.#at++]!
+      const message = batch.messages[this.#at]!
+      batch.messages[this.#at++] = undefined
       const isLast = this.#at === batch.messages.length
       if (isLast) {
         this.#batches.shift()

@@ -26,7 +26,7 @@ export interface FetchedBatch extends TopicPartition {
   readonly fetchedOffset: bigint
   /** The last offset the batch covers, control records and compacted ones included. */
   readonly lastOffset: bigint
-  readonly messages: readonly Message[]
+  readonly messages: Message[]
   /** Moves the client's fetch position behind `lastOffset`; commits nothing. */
   resolve(): void
 }

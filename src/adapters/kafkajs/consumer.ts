@@ -367,6 +367,8 @@ export function createKafkajsConsumer(
       })
     } catch (error) {
       tell('batch', error)
+    } finally {
+      release(batch)
     }
   }
 
@@ -424,6 +426,15 @@ export function createKafkajsConsumer(
       if (commitEvents === before) throw new RetrylineError('RETRYLINE_STATE', 'kafkajs did not send the commit')
     },
   }
+}
+
+/**
+ * kafkajs's fetch loop, and the commit that it gave us, keep the batch until there is a next one, so with it all that was
+ * read: of no use to anybody now, and it made the collector copy each record once more (2.15 us a record in place of 2.01).
+ */
+function release(batch: EachBatchPayload['batch']): void {
+  const arrays = batch as unknown as Record<string, unknown>
+  for (const name of ['messages', 'messagesWithinOffset', 'rawMessages']) if (arrays[name]) arrays[name] = []
 }
 
 function nameOf(error: unknown): unknown {

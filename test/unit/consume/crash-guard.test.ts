@@ -11,6 +11,7 @@ test('crash-loop: a death counts against the suspect that was marked as running,
   const guard = new CrashGuard({
     crashLimit: 3,
     atLeast: 4,
+    commitIntervalMs: 200,
     clock,
     emitter,
     alone: new Alone(),

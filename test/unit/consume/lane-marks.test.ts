@@ -7,10 +7,13 @@ import { createTestClock } from '../../helpers/test-clock'
 import { entry, lane, recorder } from './given'
 
 const FLOOR = 4
+/** For so long a reserve is to last, ms. */
+const COVER = 600
 
 /** A lane with records without end, of which each that may start does. */
 function setUp() {
-  const marks = new LaneMarks('self', FLOOR)
+  let now = 0
+  const marks = new LaneMarks('self', FLOOR, COVER, { monotonic: () => now })
   const state = {
     reach: 0,
     queue: { beyond: undefined as number | undefined },
@@ -36,6 +39,9 @@ function setUp() {
         if (state.reach >= state.hurryAt) marks.hurried = true
       }
     },
+    wait(ms: number) {
+      now += ms
+    },
     pass(count: number) {
       passed = Math.min(state.reach, passed + count)
     },
@@ -58,6 +64,7 @@ function setUp() {
 const step = fc.oneof(
   fc.record({ op: fc.constant('start' as const), count: fc.integer({ min: 1, max: 200 }) }),
   fc.record({ op: fc.constant('pass' as const), count: fc.integer({ min: 1, max: 200 }) }),
+  fc.record({ op: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 1000 }) }),
   fc.record({ op: fc.constant('commit' as const), between: fc.nat(50) }),
 )
 
@@ -65,9 +72,10 @@ describe('crash-loop marks: how far a lane may go', () => {
   test('property: nothing starts beyond what was acknowledged, and the next commit always allows more', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { state, start, pass, commit } = setUp()
+        const { state, start, pass, wait, commit } = setUp()
         for (const one of steps) {
           if (one.op === 'start') start(one.count)
+          else if (one.op === 'wait') wait(one.ms)
           else if (one.op === 'pass') pass(one.count)
           else {
             const { acknowledge } = commit()
@@ -88,15 +96,17 @@ describe('crash-loop marks: how far a lane may go', () => {
 
   test('property: a lane that starts nothing comes to a commit that says the same as the one before: no circle', () => {
     fc.assert(
-      fc.property(fc.array(fc.nat(300), { maxLength: 20 }), (bursts) => {
-        const { state, start, pass, commit, marks } = setUp()
+      fc.property(fc.array(fc.nat(300), { maxLength: 20 }), fc.integer({ min: 100, max: 1000 }), (bursts, interval) => {
+        const { state, start, pass, wait, commit, marks } = setUp()
         commit().acknowledge()
         for (const count of bursts) {
           start(count)
+          wait(interval)
           commit().acknowledge()
         }
         pass(Infinity)
         const said = Array.from({ length: 4 }, () => {
+          wait(interval)
           const { draft, acknowledge } = commit()
           acknowledge()
           return draft.marks
@@ -107,14 +117,47 @@ describe('crash-loop marks: how far a lane may go', () => {
     )
   })
 
-  test('a lane that uses up what it has doubles it until it is at full speed in about ten commits', () => {
-    const { state, start, commit } = setUp()
+  test('a lane that uses up what it has, as fast as commits are answered, is at full speed after a few of them', () => {
+    const { state, start, wait, commit } = setUp()
     let commits = 0
     for (; state.limit - state.reach < MAX_RESERVE && commits < 30; commits++) {
       start(1_000_000)
+      const { acknowledge } = commit()
+      wait(8)
+      acknowledge()
+    }
+    expect(commits).toBeLessThan(8)
+  })
+
+  test('a commit that comes when the lane has just started nothing takes nothing away from what it may', () => {
+    const { state, start, wait, commit } = setUp()
+    commit().acknowledge()
+    for (let lump = 0; lump < 20; lump++) {
+      start(1000)
+      commit().acknowledge()
+      // Other lanes have asked for these.
+      for (let n = 0; n < 4; n++) {
+        wait(10)
+        commit().acknowledge()
+      }
+    }
+    const { reach } = state
+    start(1000)
+    expect(state.reach - reach, 'no wait for a commit').toBe(1000)
+  })
+
+  test('the reserve of a slow lane lasts a few commit intervals, so few records are suspicious after a death', () => {
+    const { state, start, pass, wait, commit } = setUp()
+    commit().acknowledge()
+    start(FLOOR)
+    for (let n = 0; n < 20; n++) {
+      // 50 a second.
+      wait(200)
+      pass(10)
+      start(10)
       commit().acknowledge()
     }
-    expect(commits).toBeLessThan(16)
+    expect(state.limit - state.reach).toBe((50 / 1000) * COVER)
   })
 })
 
