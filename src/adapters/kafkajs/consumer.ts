@@ -430,11 +430,17 @@ export function createKafkajsConsumer(
 
 /**
  * kafkajs's fetch loop, and the commit that it gave us, keep the batch until there is a next one, so with it all that was
- * read: of no use to anybody now, and it made the collector copy each record once more (2.15 us a record in place of 2.01).
+ * read: of no use to anybody now, and it made the collector copy each record once more. Emptied and not only taken away: an
+ * array that has become old keeps what is in it alive even when nobody has the array any more.
  */
 function release(batch: EachBatchPayload['batch']): void {
-  const arrays = batch as unknown as Record<string, unknown>
-  for (const name of ['messages', 'messagesWithinOffset', 'rawMessages']) if (arrays[name]) arrays[name] = []
+  const arrays = batch as unknown as Record<string, unknown[] | undefined>
+  for (const name of ['messagesWithinOffset', 'rawMessages']) {
+    const array = arrays[name]
+    if (array && array !== arrays['messages']) array.length = 0
+  }
+  // This one is the lane's.
+  arrays['messages'] = []
 }
 
 function nameOf(error: unknown): unknown {

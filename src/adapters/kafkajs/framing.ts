@@ -17,6 +17,7 @@
  *   - it is switched before each chunk, in the same turn in which kafkajs reads it.
  * Must never happen: bytes of two sockets in one answer; an error thrown into a socket's event; a change to the user's client.
  */
+import { decodeFetch, FETCH_VERSION } from './fetch-decoder'
 import type { KafkaJsLike } from './kafkajs-like'
 
 const CREATE_CLUSTER = 'private:Kafka:createCluster'
@@ -43,6 +44,12 @@ export interface ConnectionLike extends Framing {
   readonly requestQueue?: { destroy?(): void }
   socketFactory(where: never): SocketLike
   processData(bytes: Buffer): void
+  send?(sending: Sending): Promise<unknown>
+}
+
+interface Sending {
+  readonly request?: { readonly apiName?: unknown; readonly apiVersion?: unknown }
+  readonly response?: { decode(answer: Buffer): Promise<unknown> }
 }
 
 type Cluster = {
@@ -139,6 +146,14 @@ function isConnection(one: Partial<ConnectionLike>): one is ConnectionLike {
   )
 }
 
+/** The same request; where it is a fetch, with an answer that is decoded faster (see fetch-decoder.ts). */
+function decodedFaster(sending: Sending): Sending {
+  const { request, response } = sending
+  if (request?.apiName !== 'Fetch' || request.apiVersion !== FETCH_VERSION || !response) return sending
+  const decode = async (answer: Buffer): Promise<unknown> => (await decodeFetch(answer)) ?? response.decode(answer)
+  return { ...sending, response: { ...response, decode } }
+}
+
 export function guardConnection(connection: ConnectionLike, client?: Pick<Guarded, 'gone'>): void {
   const open = connection.socketFactory
   const read = connection.processData
@@ -158,6 +173,8 @@ export function guardConnection(connection: ConnectionLike, client?: Pick<Guarde
     })
     return socket
   }
+  const { send } = connection
+  if (typeof send === 'function') connection.send = (sending) => send.call(connection, decodedFaster(sending))
   connection.processData = (bytes) => {
     try {
       read.call(connection, bytes)

@@ -7,6 +7,7 @@ import { createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { guardConnection, withGuardedConnections, type ConnectionLike } from '../../../../src/adapters/kafkajs/framing'
 import type { KafkaJsLike } from '../../../../src/adapters/kafkajs/kafkajs-like'
+import { fetchAnswer } from './fetch-answer'
 
 /** kafkajs's own connection, on sockets that the test writes into. */
 const require = createRequire(import.meta.url)
@@ -292,5 +293,64 @@ describe('a client that is disconnected, of connections that kafkajs has forgott
     await expect(connectOne()).rejects.toThrow('disconnected')
     await ended()
     expect(open.size).toBe(0)
+  })
+})
+
+describe('answers to fetches', () => {
+  interface Protocol {
+    request: object
+    response: { decode(answer: Buffer): Promise<unknown>; parse(decoded: unknown): Promise<unknown> }
+  }
+  const fetchProtocol = require('kafkajs/src/protocol/requests/fetch') as {
+    protocol(of: { version: number }): (request: object) => Protocol
+  }
+  const one = { attributes: 0, timestampDelta: 0n, offsetDelta: 0, key: null, value: Buffer.from('v'), headers: [] }
+  const batch = {
+    firstOffset: 5n,
+    firstTimestamp: 1n,
+    maxTimestamp: 1n,
+    leaderEpoch: 0,
+    producerId: -1n,
+    records: [one],
+  }
+  const answerWith = (attributes: number): Buffer =>
+    fetchAnswer([{ partition: 0, batches: [{ ...batch, attributes }], aborted: [], cut: 0 }])
+
+  async function fetched(version: number, payload: Buffer) {
+    const { connection, sockets } = setUp({ guarded: true })
+    await connection.connect()
+    const fetch = fetchProtocol.protocol({ version })({ maxWaitTime: 1, minBytes: 1, maxBytes: 1, topics: [] })
+    let asked = 0
+    const response = {
+      ...fetch.response,
+      decode(bytes: Buffer) {
+        asked++
+        return fetch.response.decode(bytes)
+      },
+    }
+    const result = connection.send({ ...fetch, response }).then(
+      (data) => ({ data }),
+      (error: unknown) => ({ error }),
+    )
+    await turns()
+    sockets[0]!.emit('data', answer(0, payload))
+    const said = await result
+    await connection.disconnect()
+    return { ...said, kafkajsAsked: asked }
+  }
+
+  test('are decoded here, to what kafkajs would have made of them', async () => {
+    const { data, kafkajsAsked } = (await fetched(11, answerWith(0))) as { data?: unknown; kafkajsAsked: number }
+    const { response } = fetchProtocol.protocol({ version: 11 })({ topics: [] })
+    expect([data, kafkajsAsked]).toEqual([await response.parse(await response.decode(answerWith(0))), 0])
+  })
+
+  test('that are not in order, or of another version, are decoded by kafkajs, whose errors stay as they are', async () => {
+    expect(await fetched(11, answerWith(4))).toMatchObject({
+      error: { name: 'KafkaJSNotImplemented', message: 'ZSTD compression not implemented' },
+      kafkajsAsked: 1,
+    })
+    // Without the field that version 11 has brought, as far as an answer of no partition shows it.
+    expect(await fetched(10, fetchAnswer([]))).toMatchObject({ kafkajsAsked: 1, data: { errorCode: 0 } })
   })
 })
