@@ -237,9 +237,9 @@ describe('P1, P7: what is never committed', () => {
     const a = opened(0, 0n, undefined)
     a.committed = a.known = { offset: 0n, metadata: packDone(0n, [{ from: 1n, to: 3n }]) }
     a.transactions = { pending: 0 } as never
-    a.marks = new LaneMarks('AbCd', 16)
-    a.unproven = true
     const { clock, requests, committer } = setUp([a])
+    a.marks = new LaneMarks('AbCd', 16, 600, clock)
+    a.unproven = true
     const all = Array.from({ length: 40_000 }, (_, offset) => entry(offset))
     for (const one of all) a.tracker.add(one)
     a.added = all.length
