@@ -22,7 +22,8 @@ if (options.list) {
 
 const { minutes, seed, nodes, delivery, ordering } = options
 console.log(`seed ${seed}, ${nodes} node(s), ${minutes} min, ${delivery}, ordering ${ordering}`)
-const { findings, faults, counts, problems, folder, story } = await runSuite(options, (text) => console.log(text))
+const outcome = await runSuite(options, (text) => console.log(text))
+const { findings, faults, notBroughtAbout, counts, problems, folder, story } = outcome
 for (const problem of problems.slice(0, 20)) console.log(`problem: ${problem}`)
 if (problems.length > 20) console.log(`… and ${problems.length - 20} more`)
 if (problems.length > 0) console.log(`the story of the first:\n${story}\nevidence: ${folder}`)
@@ -31,6 +32,7 @@ const { backwardsCommits, longestStallMs, ...more } = rest
 console.log(
   JSON.stringify({
     faults,
+    faultsNotBroughtAbout: notBroughtAbout,
     records: produced,
     lost,
     duplicates: Object.values(duplicates).reduce((sum, count) => sum + count, 0) + unexplained,

@@ -1,10 +1,10 @@
 /** Worker processes: started, asked to stop, killed; none is left behind by `end()`. */
 import { fork, type ChildProcess } from 'node:child_process'
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readLedger, type Line } from './ledger'
+import { followLedger, type Line } from './ledger'
 import type { Command } from './commands'
 import type { WorkerOptions } from './worker'
 
@@ -34,7 +34,7 @@ export interface Fleet {
   /** What all workers, living and dead, have written so far. */
   lines(): Line[]
   /** What one worker has written so far; nothing where it is not there yet. */
-  linesOf(name: string): Line[]
+  linesOf(name: string): readonly Line[]
   /** Whether a worker wrote down that its consumer has stopped. */
   hasStopped(name: string): boolean
   /** Times at which workers died without a stop, by name. */
@@ -46,14 +46,14 @@ export interface Fleet {
 /** `into`: a folder of the caller's for the ledgers, which then stay. */
 export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, into?: string): Fleet {
   const folder = into ?? mkdtempSync(join(tmpdir(), 'retryline-fault-'))
-  const ledgers = new Map<string, string>()
+  const ledgers = new Map<string, () => readonly Line[]>()
   const alive = new Map<ChildProcess, Promise<Ending>>()
   const kills = new Map<string, number>()
 
   async function start(name: string): Promise<Worker> {
     if (ledgers.has(name)) throw new Error(`there is a worker ${name} already: a ledger is one process's`)
     const ledger = join(folder, `${name}.jsonl`)
-    ledgers.set(name, ledger)
+    ledgers.set(name, followLedger(ledger))
     const argument = JSON.stringify({ ...options, name, ledger } satisfies WorkerOptions)
     const path = fileURLToPath(new URL('worker.ts', import.meta.url))
     // Beside the ledgers where these stay: a start that fails while no broker answers is no news.
@@ -107,14 +107,13 @@ export function createFleet(options: Omit<WorkerOptions, 'name' | 'ledger'>, int
     }
   }
 
-  // A start that failed early has left none.
-  const read = (path: string | undefined): Line[] => (path !== undefined && existsSync(path) ? readLedger(path) : [])
+  const linesOf = (name: string): readonly Line[] => ledgers.get(name)?.() ?? []
 
   return {
     start,
-    lines: () => [...ledgers.values()].flatMap(read),
-    linesOf: (name) => read(ledgers.get(name)),
-    hasStopped: (name) => readLedger(ledgers.get(name) ?? '').some(({ what }) => what === 'stopped'),
+    lines: () => [...ledgers.values()].flatMap((read) => read()),
+    linesOf,
+    hasStopped: (name) => linesOf(name).some(({ what }) => what === 'stopped'),
     kills,
     async end() {
       const dying = [...alive]

@@ -2,7 +2,7 @@
  * A process that stops dead with a transaction open: the signal is sent by the process itself, between two steps, so that it is
  * known what the broker has by then, and what is the first thing that it gets when the process goes on.
  */
-import type { Kafka, ProducerConfig, Transaction } from 'kafkajs'
+import { Kafka, type ProducerConfig, type Transaction } from 'kafkajs'
 import type { Ledger } from './ledger'
 
 /** The step in front of which the process stops: the ones before are done and answered. */
@@ -13,17 +13,19 @@ export interface Freeze {
   before: Step | undefined
 }
 
-/** Makes the client's transactional producers obey `freeze`. */
-export function freezable(kafka: Kafka, freeze: Freeze, ledger: Ledger): Kafka {
-  const { producer: make } = kafka
-  // The engine inherits from the client that it is given: what is made here must come from the heir.
-  kafka.producer = function (this: Kafka, config?: ProducerConfig) {
+/**
+ * Makes the transactional producers of this process obey `freeze`. The class is changed and not a client: one with a method of
+ * its own is not plain kafkajs to the engine, which would then leave its connections unguarded.
+ */
+export function makeFreezable(freeze: Freeze, ledger: Ledger): void {
+   
+  const { producer: make } = Kafka.prototype
+  Kafka.prototype.producer = function (this: Kafka, config?: ProducerConfig) {
     const producer = make.call(this, config)
     if (config?.transactionalId === undefined) return producer
     const begin = producer.transaction.bind(producer)
     return { ...producer, transaction: async () => stopping(await begin(), config.transactionalId ?? '') }
   }
-  return kafka
 
   function stopping(transaction: Transaction, id: string): Transaction {
     const here = (step: Step): void => {

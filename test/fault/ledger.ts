@@ -2,7 +2,7 @@
  * What a worker did, written line by line before and after it did it, so that the ledger of a process that is killed is
  * whole up to its death. One file for each process; times are ms since the epoch, of one machine.
  */
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { skew, trueNow } from './wall-clock'
 
 /** Where a record first stood: `topic/partition@offset`. It names the record at every attempt. */
@@ -76,6 +76,28 @@ export function openLedger(path: string, worker: string): Ledger {
       writeSync(file, `${JSON.stringify({ ...line, ...stamp })}\n`)
     },
     close: () => closeSync(file),
+  }
+}
+
+/**
+ * All lines of a ledger that grows, again and again: each call reads only what has come since the one before. A soak has half a
+ * million lines, and whoever looks for one of them every second must not read them all. No file, no lines.
+ */
+export function followLedger(path: string): () => readonly Line[] {
+  const lines: Line[] = []
+  let read = 0
+  return () => {
+    if (!existsSync(path)) return lines
+    const file = openSync(path, 'r')
+    try {
+      const bytes = Buffer.alloc(fstatSync(file).size - read)
+      const whole = bytes.subarray(0, readSync(file, bytes, 0, bytes.length, read)).lastIndexOf('\n') + 1
+      read += whole
+      for (const line of bytes.toString('utf8', 0, whole).split('\n').slice(0, -1)) lines.push(JSON.parse(line) as Line)
+    } finally {
+      closeSync(file)
+    }
+    return lines
   }
 }
 

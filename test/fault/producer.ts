@@ -3,6 +3,7 @@
  * `uncertain` ones the answer was lost, and they may stand there not at all, once, or (since they are sent again) twice.
  */
 import type { Kafka } from 'kafkajs'
+import { until } from './until'
 import { encodeWish, wishOf, type Wish } from './payload'
 
 export interface Production {
@@ -10,7 +11,7 @@ export interface Production {
   readonly acknowledged: ReadonlyMap<string, number>
   readonly uncertain: ReadonlySet<string>
   readonly sent: number
-  /** Also for records of a fault's own, whatever they look like. */
+  /** Also for records of a fault's own, whatever they look like. Sent until they are acknowledged, as another fault may have a node away. */
   send(
     messages: readonly { key: string | Buffer | null; value: string | Buffer | null; partition?: number }[],
   ): Promise<void>
@@ -101,7 +102,19 @@ export async function startProduction(
       return acknowledged.size
     },
     async send(messages) {
-      await producer.send({ topic, acks: -1, messages: [...messages] })
+      let why: unknown
+      const sent = async (): Promise<boolean> => {
+        try {
+          await producer.send({ topic, acks: -1, messages: [...messages] })
+          return true
+        } catch (error) {
+          why = error
+          return false
+        }
+      }
+      await until('the records of a fault are acknowledged', sent, 60_000).catch((error: Error) => {
+        throw new Error(`${error.message}: ${String(why)}`)
+      })
     },
     async stop() {
       stopping = true

@@ -20,7 +20,7 @@ import { mustDie, wishIn } from './payload'
 import { planOf, planText } from './plan'
 import { startProduction, type Production } from './producer'
 import { hopOf, readAll, type Standing } from './reader'
-import { carryOut, type Window } from './timeline'
+import { carryOut, type CarriedOut, type Window } from './timeline'
 
 const SCHEDULE = ['1s', '3s']
 const PARTITIONS = 6
@@ -42,7 +42,8 @@ function configOf(nodes: 1 | 3): Record<string, string | number> {
 
 export interface Outcome {
   readonly findings: Findings
-  readonly faults: Readonly<Record<string, number>>
+  readonly faults: CarriedOut['faults']
+  readonly notBroughtAbout: CarriedOut['notBroughtAbout']
   readonly problems: readonly string[]
   readonly counts: Readonly<Record<'kafkajsDeaths' | 'lingering' | 'failedStarts' | 'acknowledged', number>>
   /** Where the evidence lies; it is removed where there is no problem. */
@@ -129,9 +130,8 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
         remade: (name) => watch?.forget(name),
         log,
       }
-      await carryOut(world, steps, windows, totalMs).catch((error: Error) =>
-        problems.push(`a fault failed: ${error.message}`),
-      )
+      const { faults, notBroughtAbout, problems: failed } = await carryOut(world, steps, windows, totalMs)
+      problems.push(...failed)
       await production.stop()
       log('faults are over, the workers drain')
       await untilCommitted(admin, groups, DRAIN_WITHIN).catch((error: Error) => {
@@ -185,7 +185,7 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
       const place = /\S+\/\d+@\d+/.exec(findings.problems[0] ?? '')?.[0]
       const story = place === undefined ? '' : storyOf(lines, place)
       if (problems.length === 0 && process.env.FAULT_KEEP !== '1') rmSync(folder, { recursive: true, force: true })
-      return { findings, faults: countOf(windows), problems, counts, folder, story }
+      return { findings, faults, notBroughtAbout, problems, counts, folder, story }
     } finally {
       await admin.disconnect().catch(() => undefined)
     }
@@ -208,10 +208,4 @@ function pastTheProxies({ brokers, ports }: Broker): Kafka {
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 30 },
     socketFactory: ({ host, port, onConnect }) => connect({ host, port: direct.get(port) ?? port }, onConnect),
   })
-}
-
-function countOf(windows: readonly Window[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const { fault } of windows) counts[fault] = (counts[fault] ?? 0) + 1
-  return counts
 }

@@ -11,8 +11,9 @@ import {
   type EventOf,
   type RetrylineEvent,
 } from '../../src'
+import { withGuardedConnections } from '../../src/adapters/kafkajs/framing'
 import { obey, type Command, type Spells } from './commands'
-import { freezable } from './freeze'
+import { makeFreezable } from './freeze'
 import { openLedger, type Ledger } from './ledger'
 import { decodeWish, type Wish } from './payload'
 
@@ -39,14 +40,16 @@ const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
 const { sessionTimeoutMs = 4_000 } = options
 const ledger = openLedger(options.ledger, options.name)
 const spells: Spells = { hang: 0, freeze: { before: undefined } }
-const client = new Kafka({
+makeFreezable(spells.freeze, ledger)
+const kafka = new Kafka({
   clientId: options.name,
   brokers: [...options.brokers],
   logLevel: logLevel.NOTHING,
   ...(options.requestTimeout !== undefined && { requestTimeout: options.requestTimeout }),
   retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 10 },
 })
-const kafka = freezable(client, spells.freeze, ledger)
+// As a service has it: else kafkajs's faults are found, and not ours.
+if (withGuardedConnections(kafka) === kafka) throw new Error('the connections of this worker are not guarded')
 const nothing = (): void => undefined
 
 const consumer = createResilientConsumer({

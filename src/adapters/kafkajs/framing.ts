@@ -7,7 +7,9 @@
  *
  * kafkajs also forgets a broker that fails without closing its other connections (`removeBroker`), and a connection that is
  * still being made when its client is disconnected: sockets and timers that keep a process alive after its stop (seen: ten of
- * each). Here a client that is disconnected ends every connection that it has ever made.
+ * each). Here a client that is disconnected ends every connection that it has ever made. And a producer that is disconnected
+ * while it sends connects anew by itself for its next try (`sendMessages`), and nobody ever ends that: here it connects when it
+ * is told to, and not else.
  *
  * No public way leads to the connections of a producer or an admin client, so this one is of kafkajs 2's inside: the client
  * that we use inherits from the user's, which stays as it is, and hands out clusters whose connections are guarded. Where any
@@ -15,7 +17,8 @@
  *
  * State of a connection:  the bytes of one socket are in it, those of others wait in `halves`
  *   - it is switched before each chunk, in the same turn in which kafkajs reads it.
- * Must never happen: bytes of two sockets in one answer; an error thrown into a socket's event; a change to the user's client.
+ * Must never happen: a connection of a client that was told to disconnect, and not to connect since; bytes of two sockets in one
+ * answer; an error thrown into a socket's event; a change to the user's client.
  */
 import { decodeFetch, FETCH_VERSION } from './fetch-decoder'
 import type { KafkaJsLike } from './kafkajs-like'
@@ -24,12 +27,13 @@ const CREATE_CLUSTER = 'private:Kafka:createCluster'
 const MAKERS = ['consumer', 'producer', 'admin'] as const
 /** Bytes of the length in front of each answer. */
 const LENGTH = 4
+const DISCONNECTED = 'the client was disconnected'
 
 interface SocketLike {
   readonly destroyed?: boolean
   /** It was told to end, and does so in good order. */
   readonly writableEnded?: boolean
-  on(event: 'data', listener: () => void): unknown
+  on(event: 'data' | 'close', listener: () => void): unknown
   destroy(error?: Error): unknown
 }
 
@@ -61,8 +65,16 @@ type Cluster = {
 interface Guarded {
   /** As long as somebody else knows them. */
   readonly connections: Set<WeakRef<ConnectionLike>>
+  /** All that are open: one that is connected twice at once forgets the first of its sockets. */
+  readonly sockets: Set<SocketLike>
   /** It was disconnected, and not connected again: what still tries to reach a broker for it is to give up. */
   gone: boolean
+  /** Its user has disconnected it: kafkajs's own tries connect it no more. */
+  left: boolean
+}
+interface Client {
+  connect(): Promise<void>
+  disconnect(): Promise<void>
 }
 type Builder = { build?: (where?: never) => Promise<{ pool?: unknown }> }
 type CreateCluster = (options: never) => Cluster
@@ -73,15 +85,39 @@ export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
   const key = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === CREATE_CLUSTER)
   const create = key && (kafka as unknown as Record<symbol, unknown>)[key]
   if (key === undefined || typeof create !== 'function') return kafka
-  return Object.create(kafka, {
+  let made: Guarded | undefined
+  const ours = Object.create(kafka, {
     [key]: {
       value: (options: never) => {
         const cluster = (create as CreateCluster)(options)
-        guardCluster(cluster)
+        made = guardCluster(cluster)
         return cluster
       },
     },
   }) as KafkaJsLike
+  for (const name of MAKERS) {
+    const make = kafka[name] as (config?: never) => Client
+    const value = (config?: never): Client => {
+      made = undefined
+      const client = make.call(ours, config)
+      if (made !== undefined) guardClient(client, made)
+      return client
+    }
+    Object.defineProperty(ours, name, { value })
+  }
+  return ours
+}
+
+function guardClient(client: Client, guarded: Guarded): void {
+  const { connect, disconnect } = client
+  client.connect = () => {
+    guarded.left = false
+    return connect.call(client)
+  }
+  client.disconnect = () => {
+    guarded.left = true
+    return disconnect.call(client)
+  }
 }
 
 /** Methods of a class of the user's own may want to be called on just this object. */
@@ -91,12 +127,13 @@ function isPlain(kafka: KafkaJsLike): boolean {
   return MAKERS.every((name) => kafka[name] === (root as Partial<KafkaJsLike>)[name])
 }
 
-function guardCluster(cluster: Cluster): void {
+function guardCluster(cluster: Cluster): Guarded | undefined {
   const { connect, disconnect } = cluster
-  if (typeof connect !== 'function' || typeof disconnect !== 'function') return
-  const guarded: Guarded = { connections: new Set(), gone: false }
+  if (typeof connect !== 'function' || typeof disconnect !== 'function') return undefined
+  const guarded: Guarded = { connections: new Set(), sockets: new Set(), gone: false, left: false }
   guardBuilder(cluster.brokerPool?.connectionPoolBuilder, guarded)
   cluster.connect = () => {
+    if (guarded.left) return Promise.reject(refused())
     guarded.gone = false
     return connect.call(cluster)
   }
@@ -106,8 +143,10 @@ function guardCluster(cluster: Cluster): void {
     } finally {
       guarded.gone = true
       for (const one of guarded.connections) endConnection(one.deref())
+      for (const one of guarded.sockets) endSocket(one)
     }
   }
+  return guarded
 }
 
 function guardBuilder(builder: Builder | undefined, guarded: Guarded): void {
@@ -115,6 +154,7 @@ function guardBuilder(builder: Builder | undefined, guarded: Guarded): void {
   if (!builder || typeof build !== 'function') return
   const { connections } = guarded
   builder.build = async (where) => {
+    if (guarded.left) throw refused()
     const made = await build.call(builder, where)
     const pool = Array.isArray(made.pool) ? (made.pool as Partial<ConnectionLike>[]) : []
     for (const old of connections) if (old.deref() === undefined) connections.delete(old)
@@ -127,13 +167,26 @@ function guardBuilder(builder: Builder | undefined, guarded: Guarded): void {
   }
 }
 
+/** kafkajs tries what fails again for ten seconds and more, and its timers keep the process alive: not after this. */
+function refused(): Error {
+  return Object.assign(new Error(DISCONNECTED), { retriable: false })
+}
+
 /** One that kafkajs has ended itself ends in its own time. */
 function endConnection(connection: ConnectionLike | undefined): void {
   const socket = connection?.socket
-  if (!socket || socket.destroyed === true || socket.writableEnded === true) return
+  if (!socket || hasEnded(socket)) return
   connection?.requestQueue?.destroy?.()
+  endSocket(socket)
+}
+
+function endSocket(socket: SocketLike): void {
   // With an error, of which kafkajs hears: whoever waits for an answer on it is told that none comes.
-  socket.destroy(new Error('the client was disconnected'))
+  if (!hasEnded(socket)) socket.destroy(new Error(DISCONNECTED))
+}
+
+function hasEnded({ destroyed, writableEnded }: SocketLike): boolean {
+  return destroyed === true || writableEnded === true
 }
 
 function isConnection(one: Partial<ConnectionLike>): one is ConnectionLike {
@@ -154,7 +207,7 @@ function decodedFaster(sending: Sending): Sending {
   return { ...sending, response: { ...response, decode } }
 }
 
-export function guardConnection(connection: ConnectionLike, client?: Pick<Guarded, 'gone'>): void {
+export function guardConnection(connection: ConnectionLike, client?: Pick<Guarded, 'gone' | 'sockets'>): void {
   const open = connection.socketFactory
   const read = connection.processData
   const halves = new WeakMap<SocketLike, Framing>()
@@ -162,7 +215,9 @@ export function guardConnection(connection: ConnectionLike, client?: Pick<Guarde
 
   connection.socketFactory = (where) => {
     const socket = open(where)
-    if (client?.gone === true) socket.destroy(new Error('the client was disconnected'))
+    if (client?.gone === true) socket.destroy(new Error(DISCONNECTED))
+    client?.sockets.add(socket)
+    socket.on('close', () => client?.sockets.delete(socket))
     // Before kafkajs's own listener, and so before it reads.
     socket.on('data', () => {
       if (speaking === socket) return

@@ -4,8 +4,9 @@
  *
  * The frame draws a plan from the seed (which fault, when, how long, and a chance of its own for each), calls `begin`, waits
  * `lastsMs`, calls what `begin` gave back, and writes down the window from before `begin` to after the undoing. Two faults
- * with one `resource` never overlap; others do. A `begin` that finds nothing to do (no worker is up, say) throws `NothingToDo`:
- * that fault is then not counted.
+ * with one `resource` never overlap; others do. A `begin` that finds nothing to do (no worker is up, say) throws `NothingToDo`, and one that was
+ * done and whose effect nobody saw throws `NotSeen` when all of it is undone: neither is counted among the faults, and both are
+ * told apart from them. The run fails where a kind never came about in all of it.
  *
  * What a window explains is said by `excuses`, and only by it:
  * - `copies`: an acknowledgement may have been lost, so a copy may stand twice, and commits may not have come through;
@@ -40,7 +41,7 @@ export interface World {
   readonly groups: ReadonlyMap<string, string>
   /** Produces records of a fault's own; resolves with their ids once they are acknowledged. */
   produce(wishes: readonly ProducedWish[]): Promise<void>
-  /** What the workers have written so far. All of it is read: not to be asked too often. */
+  /** What the workers have written so far. */
   lines(): readonly Line[]
   /** A topic is about to be deleted and made anew: what stands on it is read and kept for the checker. */
   beforeRemake(topic: string): Promise<void>
@@ -74,5 +75,8 @@ export interface Fault {
 }
 
 export class NothingToDo extends Error {}
+
+/** It was done, and is undone; what it does to a worker was not seen. */
+export class NotSeen extends Error {}
 
 export type { Command }

@@ -22,19 +22,20 @@ const ended = ({ lines, crew }: World, { slot, pid }: { slot: string; pid: numbe
   return !crew.alive.includes(slot) || last?.pid !== pid
 }
 
-async function seenOf(
+function seenOf(
   world: World,
   one: { slot: string; pid: number },
   what: string,
   from: number,
   shows: Parameters<typeof seen>[3],
 ): Promise<void> {
-  try {
-    await seen(world, what, from, (line) => line.pid === one.pid && shows(line))
-  } catch (error) {
-    if (!ended(world, one)) throw error
-    world.log(`${one.slot} ended before that was seen: ${what}`)
-  }
+  return seen(
+    world,
+    what,
+    from,
+    (line) => line.pid === one.pid && shows(line),
+    () => ended(world, one),
+  )
 }
 
 /** Longer than the session (4 s), shorter than the handlers' time-out (9 s). */

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { revoke, type Right } from '../acls'
 import { encodeWish } from '../payload'
 import { changeSettings } from '../topic-settings'
-import type { Fault, Undo } from './fault'
-import { seen, tells } from './proof'
+import type { Fault } from './fault'
+import { forAWhile, seen, tells } from './proof'
 
 const UNAUTHORIZED = /ForbiddenError|[Nn]ot authorized/
 const LIMIT = 50_000
@@ -27,21 +27,17 @@ export const rightRevoked: Fault = {
     ])
     const from = Date.now()
     world.log(`revoked: ${JSON.stringify(right)}`)
-    const giveBack = await revoke(world.admin, right)
-    return async () => {
-      try {
-        const refused = ['publishFailed', 'crashed', 'commitFailed', 'problem']
-        await seen(world, 'a worker was refused', from, (line) => refused.some((one) => tells(line, one, UNAUTHORIZED)))
-      } finally {
-        await giveBack()
-      }
-    }
+    const refused = ['publishFailed', 'crashed', 'commitFailed', 'problem']
+    return forAWhile(
+      async (undos) => void undos.push(await revoke(world.admin, right)),
+      () => seen(world, 'a worker was refused', from, (line) => refused.some((one) => tells(line, one, UNAUTHORIZED))),
+    )
   },
 }
 
 export const tooLarge: Fault = {
   name: 'too-large',
-  about: 'retry topics take less than what comes: it goes to the DLQ, cut down where that takes no more either',
+  about: 'retry topics take less than what comes: it goes to the DLQ, or waits where that takes no more either',
   resource: 'topics',
   lastsMs: [1_000, 4_000],
   // kafkajs rejects a request as a whole: what went out beside a refused record, to other partitions, goes out again.
@@ -49,10 +45,6 @@ export const tooLarge: Fault = {
   async begin(world, chance) {
     const from = Date.now()
     const limited = chance.pick([world.tiers, [...world.tiers, world.dlq]])
-    const undos: Undo[] = []
-    for (const topic of limited) {
-      undos.push(await changeSettings(world.admin, topic, { 'max.message.bytes': String(LIMIT) }))
-    }
     // Bytes of chance: what compresses well would fit. The wish is never granted: the DLQ is where such a record belongs.
     const wishes = Array.from({ length: chance.between(3, 10) }, (_, i) => ({
       key: `large-${i}`,
@@ -64,14 +56,20 @@ export const tooLarge: Fault = {
         padding: randomBytes(LIMIT).toString('base64'),
       }),
     }))
-    await world.produce(wishes)
-    return async () => {
-      try {
-        await seen(world, 'a copy was too large', from, (line) => tells(line, 'deadLettered', /"too-large"/))
-      } finally {
-        for (const undo of undos) await undo()
-      }
-    }
+    return forAWhile(
+      async (undos) => {
+        for (const topic of limited)
+          undos.push(await changeSettings(world.admin, topic, { 'max.message.bytes': String(LIMIT) }))
+        await world.produce(wishes)
+      },
+      () =>
+        seen(
+          world,
+          'a copy was too large',
+          from,
+          (line) => tells(line, 'deadLettered', /"too-large"/) || tells(line, 'problem', /too large even for/),
+        ),
+    )
   },
 }
 
@@ -86,20 +84,17 @@ export const notEnoughReplicas: Fault = {
   recoveryMs: 25_000,
   async begin(world, chance) {
     const from = Date.now()
-    const undos: Undo[] = []
-    for (const topic of [...world.tiers, world.dlq])
-      undos.push(await changeSettings(world.admin, topic, { 'min.insync.replicas': '3' }))
     const node = chance.between(1, 3)
-    world.log(`node ${node} stops`)
-    await world.broker.stopNode(node)
-    return async () => {
-      try {
-        const refused = /fewer in-sync replicas|not enough replicas|NOT_ENOUGH_REPLICAS/i
-        await seen(world, 'replicas were too few', from, (line) => tells(line, 'publishFailed', refused))
-      } finally {
-        for (const undo of undos) await undo()
-        await world.broker.startNode(node)
-      }
-    }
+    const refused = /fewer in-sync replicas|not enough replicas|NOT_ENOUGH_REPLICAS/i
+    return forAWhile(
+      async (undos) => {
+        for (const topic of [...world.tiers, world.dlq])
+          undos.push(await changeSettings(world.admin, topic, { 'min.insync.replicas': '3' }))
+        world.log(`node ${node} stops`)
+        await world.broker.stopNode(node)
+        undos.push(() => world.broker.startNode(node))
+      },
+      () => seen(world, 'replicas were too few', from, (line) => tells(line, 'publishFailed', refused)),
+    )
   },
 }

@@ -4,7 +4,7 @@
  * committed (a retry topic) or read for the checker (the DLQ), and only then it is deleted. Nothing else excuses a loss.
  */
 import { revoke } from '../acls'
-import { setSettings, settingsOf } from '../topic-settings'
+import { setSettings, settingsOf, type Settings } from '../topic-settings'
 import { until } from '../until'
 import { NothingToDo, type Fault, type World } from './fault'
 import { seen, tells } from './proof'
@@ -28,16 +28,10 @@ export const topicRemade: Fault = {
     const partitions = chance.pick([6, 6, 3, 8])
     const from = Date.now()
     const giveBack = await revoke(admin, { kind: 'topic', name: topic, operation: 'write' })
-    try {
-      await until(`${topic} is drained`, drained(world, topic), DRAIN)
-    } catch (error) {
+    const settings = await emptied(world, topic).catch(async (error: unknown) => {
       await giveBack()
-      throw new NothingToDo(String(error))
-    }
-    const settings = await settingsOf(admin, topic)
-    await world.beforeRemake(topic)
-    log(`${topic} is deleted`)
-    await admin.deleteTopics({ topics: [topic] })
+      throw error
+    })
     return async () => {
       // The broker may take a moment to let go of the name.
       const made = async (): Promise<boolean> => {
@@ -61,6 +55,18 @@ export const topicRemade: Fault = {
       )
     }
   },
+}
+
+/** Deletes the topic once nothing of ours stands there; resolves with its settings. */
+async function emptied(world: World, topic: string): Promise<Settings> {
+  await until(`${topic} is drained`, drained(world, topic), DRAIN).catch((error: Error) => {
+    throw new NothingToDo(error.message)
+  })
+  const settings = await settingsOf(world.admin, topic)
+  await world.beforeRemake(topic)
+  world.log(`${topic} is deleted`)
+  await world.admin.deleteTopics({ topics: [topic] })
+  return settings
 }
 
 /** Nothing is written any more, and all that was is committed where somebody consumes it. */

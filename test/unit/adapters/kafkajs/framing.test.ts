@@ -232,15 +232,19 @@ describe('the client', () => {
 })
 
 interface InnerCluster {
+  connect(): Promise<void>
   readonly brokerPool: { connectionPoolBuilder: { build(): Promise<{ pool: { connect(): Promise<unknown> }[] }> } }
   disconnect(): Promise<void>
 }
 
 describe('a client that is disconnected, of connections that kafkajs has forgotten', () => {
-  async function left({ guarded }: { guarded: boolean }): Promise<{
+  /** A broker that answers nothing, a client of it, and every cluster that the client has made. */
+  async function silent({ guarded }: { guarded: boolean }): Promise<{
+    kafka: KafkaJsLike
+    clusters: InnerCluster[]
+    cluster: () => InnerCluster
     open: Set<Socket>
-    ended: () => Promise<void>
-    connectOne: () => Promise<unknown>
+    until: (enough: () => boolean) => Promise<void>
   }> {
     const open = new Set<Socket>()
     let changed = (): void => undefined
@@ -261,21 +265,39 @@ describe('a client that is disconnected, of connections that kafkajs has forgott
       server.close()
     })
     const { port } = server.address() as { port: number }
-    const plain = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING })
-    const kafka = guarded ? withGuardedConnections(plain) : plain
+    const plain = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING, retry: { retries: 0 } })
     const key = Object.getOwnPropertySymbols(plain).find(({ description }) => description?.includes('createCluster'))!
-    const cluster = (kafka as unknown as Record<symbol, (options: object) => InnerCluster>)[key]!({})
+    const make = (plain as unknown as Record<symbol, (options: object) => InnerCluster>)[key]!
+    const clusters: InnerCluster[] = []
+    Object.assign(plain, {
+      [key]: (options: object) => {
+        clusters.push(make(options))
+        return clusters.at(-1)
+      },
+    })
+    const kafka = guarded ? withGuardedConnections(plain) : plain
+    const until = (enough: () => boolean): Promise<void> =>
+      new Promise((resolve) => {
+        changed = () => enough() && resolve()
+        changed()
+      })
+    const cluster = (): InnerCluster => (kafka as unknown as Record<symbol, typeof make>)[key]!({})
+    return { kafka, clusters, cluster, open, until }
+  }
+
+  async function left(options: { guarded: boolean }): Promise<{
+    open: Set<Socket>
+    ended: () => Promise<void>
+    connectOne: () => Promise<unknown>
+  }> {
+    const { open, until, ...made } = await silent(options)
+    const cluster = made.cluster()
     const connectOne = async (): Promise<unknown> => {
       const { pool } = await cluster.brokerPool.connectionPoolBuilder.build()
       return pool[0]!.connect()
     }
     await connectOne()
     await connectOne()
-    const until = (enough: () => boolean): Promise<void> =>
-      new Promise((resolve) => {
-        changed = () => enough() && resolve()
-        changed()
-      })
     await until(() => open.size === 2)
     await cluster.disconnect()
     return { open, connectOne, ended: () => until(() => open.size === 0) }
@@ -293,6 +315,51 @@ describe('a client that is disconnected, of connections that kafkajs has forgott
     await expect(connectOne()).rejects.toThrow('disconnected')
     await ended()
     expect(open.size).toBe(0)
+  })
+
+  test('kafkajs: one that is connected twice at once keeps the first of its sockets', async () => {
+    const { cluster, open, until } = await silent({ guarded: false })
+    await twice(cluster())
+    await until(() => open.size === 1)
+  })
+
+  test('guarded: one that is connected twice at once keeps none', async () => {
+    const { cluster, open, until } = await silent({ guarded: true })
+    await twice(cluster())
+    await until(() => open.size === 0)
+  })
+
+  /** As two requests do that find it unconnected. */
+  async function twice(cluster: InnerCluster): Promise<void> {
+    const { pool } = await cluster.brokerPool.connectionPoolBuilder.build()
+    const connection = pool[0]! as unknown as RealConnection
+    await Promise.all([connection.connect(), connection.connect()])
+    await connection.disconnect()
+    await cluster.disconnect()
+  }
+
+  // What a producer's next try does when it finds its cluster without a connection (`sendMessages`).
+  test.each(['producer', 'admin', 'consumer'] as const)('kafkajs: its own tries connect a %s again', async (name) => {
+    const { kafka, clusters, open, until } = await silent({ guarded: false })
+    await kafka[name]({ groupId: 'g' }).disconnect()
+    const again = clusters[0]!.connect().catch(() => undefined)
+    await until(() => open.size === 1)
+    await clusters[0]!.disconnect()
+    for (const socket of open) socket.destroy()
+    await again
+  })
+
+  test.each(['producer', 'admin', 'consumer'] as const)('guarded: only its user connects a %s again', async (name) => {
+    const { kafka, clusters, open, until } = await silent({ guarded: true })
+    const client = kafka[name]({ groupId: 'g' })
+    await client.disconnect()
+    await expect(clusters[0]!.connect()).rejects.toThrow('the client was disconnected')
+    await expect(clusters[0]!.brokerPool.connectionPoolBuilder.build()).rejects.toMatchObject({ retriable: false })
+    const again = client.connect().catch(() => undefined)
+    await until(() => open.size === 1)
+    await client.disconnect()
+    await until(() => open.size === 0)
+    await again
   })
 })
 
