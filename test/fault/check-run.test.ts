@@ -44,6 +44,20 @@ describe('the checker finds, of a whole run', () => {
     expect(found([...twice, refused(500)], { commits })).toMatchObject({ unexplained: 1 })
   })
 
+  it('a first call by a process whose lane another had begun anew, and lets it pass while the other has it', () => {
+    const A = moved('A', 1, { gained: ['t/0'] })
+    const zombie = call({ at: 1_036, ends: 1_040 })
+    const again = call({ worker: 'B', at: 1_300, ends: 1_301 })
+    const anew = moved('B', 1_000, { gained: ['t/0'] })
+    expect(found([A, anew, zombie, again])).toMatchObject({ unexplained: 0, duplicates: { revocation: 1 } })
+    // It was another lane; it was B's no more.
+    expect(found([A, moved('B', 1_000, { gained: ['t/1'] }), zombie, again])).toMatchObject({ unexplained: 1 })
+    expect(found([A, anew, moved('B', 1_010, { lost: ['t/0'] }), zombie, again])).toMatchObject({ unexplained: 1 })
+    // What stood committed when B began the lane, B was told.
+    const commits = new Map([['t/0', [{ at: 900, offset: 1n, done: [] }]]])
+    expect(found([A, anew, zombie, again], { commits })).toMatchObject({ unexplained: 1 })
+  })
+
   it('a record that was acknowledged to the producer and is nowhere', () => {
     const acknowledged = new Map([
       ['r0', 1],

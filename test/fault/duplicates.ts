@@ -118,7 +118,7 @@ class Lanes {
         one.pid === begin.pid &&
         (inTime(one) || (gainedElsewhere && one.at >= begin.at)) &&
         one.at <= again.at + (again.pid === begin.pid ? 0 : SLACK) &&
-        (one.what === 'crashed' || (one.lost?.includes(lane) ?? (one.removed ?? 0) > 0)),
+        gone(one, lane),
     )
     if (lost || again.pid === begin.pid) return lost
     // Another began it anew, while the first did not know yet. Lines that name no lanes tell only of their tier.
@@ -128,7 +128,12 @@ class Lanes {
     // The later call is the one of the process that did not know: the lane had been begun anew since it got it.
     const since = this.#lastGain(again.pid, again.source, again.at)
     const taken = this.#lastGain(begin.pid, begin.source, begin.at)
-    return since !== undefined && taken !== undefined && since < taken
+    if (since === undefined || taken === undefined) return false
+    if (since < taken) return true
+    // Or the earlier one is: the later call's process had begun the lane anew already, and had it still.
+    const has = this.#lastGain(again.pid, again.source, begin.at)
+    const gaveUp = (one: Happening): boolean => one.pid === again.pid && one.at <= begin.at && gone(one, lane)
+    return has !== undefined && has > taken && !own.some((one) => one.at > has && gaveUp(one))
   }
 
   /** When a process last began this lane before a time. */
@@ -138,6 +143,11 @@ class Lanes {
       .filter((one) => one.pid === pid && one.at <= before && one.gained?.includes(lane))
       .at(-1)?.at
   }
+}
+
+/** Whether the lane went away from whoever tells it. */
+function gone({ what, lost, removed = 0 }: Happening, lane: string): boolean {
+  return what === 'crashed' || (lost?.includes(lane) ?? removed > 0)
 }
 
 function copiesIn(calls: readonly Call[]): number {
