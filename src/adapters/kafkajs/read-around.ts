@@ -14,6 +14,7 @@
  * out between two others; more memory than the fetch itself may use.
  */
 import type { TopicPartition } from '../../ports'
+import { withoutAborted } from './aborted'
 import { isUndecodable } from './errors'
 import type { AssignerLike, BrokerLike, ClusterLike, FetchAnswer, FetchRequest } from './kafkajs-like'
 
@@ -52,7 +53,8 @@ function guard(cluster: ClusterLike, found: Found): void {
     const broker = await find(node)
     if (guarded.has(broker)) return broker
     guarded.add(broker)
-    const fetch = broker.fetch.bind(broker)
+    const plain = broker.fetch.bind(broker)
+    const fetch: Fetch = async (request) => withoutAborted(await plain(request))
     broker.fetch = (request) => readAround(fetch, request, suspects, found)
     return broker
   }
