@@ -18,7 +18,6 @@ export interface Freeze {
  * its own is not plain kafkajs to the engine, which would then leave its connections unguarded.
  */
 export function makeFreezable(freeze: Freeze, ledger: Ledger): void {
-   
   const { producer: make } = Kafka.prototype
   Kafka.prototype.producer = function (this: Kafka, config?: ProducerConfig) {
     const producer = make.call(this, config)
