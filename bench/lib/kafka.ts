@@ -1,4 +1,4 @@
-import { Kafka, logLevel, type Consumer, type ConsumerConfig } from 'kafkajs'
+import { Kafka, logLevel, type Admin, type Consumer, type ConsumerConfig } from 'kafkajs'
 import type { Trace } from './system'
 
 export const PARTITIONS = 6
@@ -49,9 +49,23 @@ export async function createTopics(brokers: string[], topics: string[]): Promise
   await admin.connect()
   try {
     const wanted = topics.map((topic) => ({ topic, numPartitions: PARTITIONS, replicationFactor: 1 }))
-    await admin.createTopics({ topics: wanted, waitForLeaders: true })
+    // kafkajs's own wait fails where the broker takes a moment to know the new topic.
+    await admin.createTopics({ topics: wanted, waitForLeaders: false })
+    for (const topic of topics) await known(admin, topic)
   } finally {
     await admin.disconnect()
+  }
+}
+
+async function known(admin: Admin, topic: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await admin.fetchTopicMetadata({ topics: [topic] })
+      return
+    } catch (error) {
+      if (tries === 50) throw error
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
   }
 }
 
@@ -65,6 +79,8 @@ export async function produce(
   const batch = 2000
   let turn = 0
   const producer = client(brokers).producer({
+    // kafkajs sends a whole request again where one of its partitions is not ready: without this the others hold it twice.
+    idempotent: true,
     // Without a key a whole batch to each partition in turn; with one, by the key's number: the same spread at every run.
     createPartitioner:
       () =>
@@ -82,6 +98,8 @@ export async function produce(
   } finally {
     await producer.disconnect()
   }
+  const written = await count(brokers, topic)
+  if (written !== records) throw new Error(`${topic} holds ${written} records, ${records} were to be written`)
 }
 
 /** A value that carries a number: what a handler, and a tally, knows a record by. */
@@ -123,6 +141,7 @@ export async function leftWrong(brokers: string[], trace: Trace, deadLetters = 0
   return problems
 }
 
+/** Records that a topic holds. */
 async function count(brokers: string[], topic: string): Promise<number> {
   const admin = client(brokers).admin()
   await admin.connect()

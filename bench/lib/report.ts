@@ -11,7 +11,11 @@ const FIXED = new Set(
   'suite system unit median min max runs reconciled lost duplicated early problems ratios fetch'.split(' '),
 )
 
-const number = (value: unknown): string => (typeof value === 'number' ? value.toLocaleString('en-US') : String(value))
+const number = (value: unknown): string => {
+  if (typeof value === 'number') return value.toLocaleString('en-US')
+  // Not every system of a suite has every figure.
+  return typeof value === 'string' ? value : ''
+}
 
 /** The same table for the terminal and for the README. */
 export function table(suite: Suite, results: Result[]): string {

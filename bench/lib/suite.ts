@@ -58,6 +58,10 @@ export const suites: Record<string, () => Promise<{ suite: Suite }>> = {
   'retry-storm': () => import('../suites/retry-storm'),
   lateness: () => import('../suites/lateness'),
   poison: () => import('../suites/poison'),
+  backlog: () => import('../suites/backlog'),
+  'start-stop': () => import('../suites/start-stop'),
+  idle: () => import('../suites/idle'),
+  micro: () => import('../suites/micro'),
 }
 
 export async function loadSuite(name: string): Promise<Suite> {

@@ -1,3 +1,4 @@
+import type { Duration } from '../../src/index'
 import { library } from '../lib/library'
 import { silent } from '../lib/kafka'
 import { RETRIES, type Outcome, type System } from '../lib/system'
@@ -5,6 +6,9 @@ import { RETRIES, type Outcome, type System } from '../lib/system'
 export interface Mode {
   ordering?: 'partition' | 'key' | 'unordered'
   concurrency?: number
+  /** In place of the job's delay. */
+  schedule?: readonly Duration[]
+  topicSetup?: 'create' | 'verify'
 }
 
 /** Ours, with its defaults but for the mode. */

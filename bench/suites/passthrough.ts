@@ -79,7 +79,7 @@ export const suite: Suite = {
     const topic = `passthrough-${id}`
     await createTopics(brokers, [topic])
     let partition = 0
-    const producer = client(brokers).producer({ createPartitioner: () => () => partition })
+    const producer = client(brokers).producer({ idempotent: true, createPartitioner: () => () => partition })
     await producer.connect()
     const batch = 2000
     for (let from = 0; from < records; from += batch) {

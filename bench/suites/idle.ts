@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { client, createTopics } from '../lib/kafka'
+import type { Suite } from '../lib/suite'
+import type { Job, System } from '../lib/system'
+import { Tally } from '../lib/tally'
+import { raw } from '../peers/raw'
+import { retryline } from '../peers/retryline'
+
+const SCHEDULE = ['1s', '1m', '10m']
+const CONSUMERS = 1 + SCHEDULE.length
+
+const retryTopic = (topic: string, at: number): string => `${topic}.retry.${SCHEDULE[at]}`
+
+/** As many consumers of kafkajs, each alone in its group, as ours has. */
+const several =
+  (one: System): System =>
+  (job, context) => {
+    const start = (at: number): Job['during'] =>
+      at === SCHEDULE.length
+        ? job.during
+        : async () => {
+            const during = start(at + 1)
+            await one({ ...job, topic: retryTopic(job.topic, at), groupId: `${job.groupId}-${at}`, during }, context)
+          }
+    return one({ ...job, during: start(0) }, context)
+  }
+
+const systems: Record<string, System> = {
+  retryline: retryline({ schedule: SCHEDULE }),
+  [`kafkajs:${CONSUMERS}`]: several(raw({ how: 'eachMessage' })),
+  [`kafkajs:${CONSUMERS}-tuned`]: several(raw({ how: 'eachMessage', maxWaitTimeInMs: 200 })),
+}
+
+export const suite: Suite = {
+  name: 'idle',
+  unit: 'ms cpu/s',
+  better: 'lower',
+  method:
+    `A consumer with ${SCHEDULE.length} retry delays, so ${CONSUMERS} consumers of kafkajs, that has nothing to do for 20 s: ` +
+    `time on the processor, connections to the broker, and memory. \`kafkajs:${CONSUMERS}\` is as many plain consumers ` +
+    'with their defaults (a fetch waits up to 5 s); tuned, they wait 200 ms as ours do.',
+  systems: Object.keys(systems) as [string, ...string[]],
+
+  async run(name, context) {
+    const system = systems[name]
+    if (!system) throw new Error(`there is no system ${name}`)
+    const { brokers, small, id } = context
+    const topic = `idle-${id}`
+    const all = [topic, ...SCHEDULE.map((_, at) => retryTopic(topic, at))]
+    await createTopics(brokers, all)
+    const tally = new Tally(0)
+    let value = NaN
+    let figures: Record<string, number> = {}
+    const during = async (): Promise<void> => {
+      await sleep(small ? 1000 : 5000)
+      const [began, before] = [performance.now(), process.cpuUsage()]
+      await sleep(small ? 3000 : 20_000)
+      const { user, system } = process.cpuUsage(before)
+      value = (user + system) / (performance.now() - began)
+      const connections = process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
+      figures = { connections, 'rss MB': process.memoryUsage.rss() / 1e6 }
+    }
+    const handle = (): 'done' => {
+      tally.saw(0)
+      return 'done'
+    }
+    await system({ kafka: client(brokers), brokers, topic, groupId: topic, delay: 1000, handle, during }, context)
+    return { value, figures, counts: tally.counts() }
+  },
+}
