@@ -71,7 +71,23 @@ const sound = [
   [HEADER.group, '{group}'],
 ] as const
 
-const header = fc.tuple(name, value)
+const of = (own: string, ...values: Bytes[]): fc.Arbitrary<readonly [string, Bytes]> =>
+  fc.constantFrom(...values).map((one) => [own, one] as const)
+
+/** Values of the right kind, which could be believed. */
+const likely = fc.oneof(
+  of(HEADER.dueAt, '253402300799000', '999999999999999', '{soon}', '-1', 'NaN', '1e15'),
+  of(HEADER.attempt, '0', '1', '2', '3', '4', '999999999999999', '-1'),
+  of(HEADER.originalTopic, '{topic}', 'payroll', '..', null),
+  of(HEADER.originalPartition, '0', '2147483647', '2147483648', '-1'),
+  of(HEADER.originalOffset, '9223372036854775807', '9223372036854775808', '0'),
+  of(HEADER.group, 'shipping', '{group}', 'g'.repeat(256), Buffer.from([0xff])),
+  of(HEADER.replayForGroup, 'shipping', '{group}', ''),
+  of(HEADER.firstFailedAt, '1970-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'),
+  of(HEADER.nullHeaders, `["${ID}","","0"]`, '[["constructor",0,5],"__proto__"]'),
+)
+
+const header = fc.oneof(fc.tuple(name, value), likely)
 const headers = fc
   .record({
     envelope: fc.constantFrom('none', 'sound', 'replay'),
