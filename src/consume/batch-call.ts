@@ -131,13 +131,22 @@ export class BatchCallContext implements BatchContext {
   }
 
   send(messages: OutgoingMessage | readonly OutgoingMessage[], of?: BatchMessage | number): void {
-    const member = of === undefined ? undefined : this.#find('send', of)
-    if (member === undefined) this.#checkOpen('send')
-    const checked = checkAllOutgoing(messages)
-    const sends = member
-      ? (member.sends ??= [])
-      : (this.#batch.shared ??= { messages: [], published: undefined }).messages
-    for (const one of checked) sends.push(one)
+    if (of === undefined) {
+      this.#checkOpen('send')
+      const checked = checkAllOutgoing(messages)
+      const shared = (this.#batch.shared ??= { messages: [], published: undefined })
+      for (const one of checked) shared.messages.push(one)
+      return
+    }
+    const member = this.#find('send', of)
+    try {
+      const checked = checkAllOutgoing(messages)
+      const sends = (member.sends ??= [])
+      for (const one of checked) sends.push(one)
+    } catch (error) {
+      // Not thrown: the others of the call have done nothing wrong.
+      member.own ??= { error }
+    }
   }
 
   #checkOpen(what: string): void {

@@ -152,6 +152,24 @@ export function hostileCodePromises(given: Given): void {
       ])
     })
 
+    it('what a batch handler cannot send for one record fails that one alone', async () => {
+      const scene = await given.scene({ schedule: [] })
+      let calls = 0
+      const batchHandler = ({ messages }: MessageBatch, ctx: BatchContext): void => {
+        calls++
+        const { length } = messages
+        messages.forEach(({ value }, i) => {
+          if (String(value) === 'bad') ctx.send({ topic: 'no topic!', value: 'x' }, i)
+        })
+        if (length > 1) expect(() => ctx.send({ topic: scene.topic } as never)).toThrow(/value is undefined/)
+      }
+      await scene.produce(['a', 'bad', 'b'])
+      await scene.join(undefined, { handler: undefined, batchHandler })
+      await scene.untilDone()
+      await expectDead(scene, ['bad'])
+      expect(calls).toBe(1)
+    })
+
     it.each(['decode', 'schema'])('whatever a %s function does', async (which) => {
       const scene = await given.scene({ schedule: [] })
       // The clock of the fake broker does not move while a decoder is at work.
