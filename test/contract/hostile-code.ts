@@ -66,7 +66,7 @@ export function hostileCodePromises(given: Given): void {
       )
     })
 
-    it.each(['one by one', 'together'])('what a handler does to its message stays its own: %s', async (how) => {
+    it.each(['one by one', 'together'])('P3: what a handler does to its message stays its own, %s', async (how) => {
       const scene = await given.scene({ schedule: ['200ms'] })
       const seen: unknown[] = []
       const ruin = (message: object): never => {

@@ -34,7 +34,7 @@ interface Fate {
  * two of these, never more attempts than the schedule has, never before its time nor later than its tier allows.
  */
 export function hostileRecordPromises(given: Given, runs: { numRuns: number; records: number }): void {
-  describe('P1-P4 hostile records', () => {
+  describe('P1, P2, P3, P4: hostile records', () => {
     it(
       'any bytes, on the main topic, as a replay and on a retry topic',
       { timeout: 60_000 + runs.numRuns * 5_000 },
