@@ -26,6 +26,8 @@ import {
 /** How soon an offset is committed that settles after a quiet time, ms: several that settle together go together. */
 const SOON_MS = 10
 const RETRY = { firstMs: 100, maxMs: 5_000 }
+/** How often it is looked whether the client can commit, at the most; usually `awake()` tells sooner. ms. */
+const LOOK_MS = 1_000
 /** From so many characters on a lane holds back; what settles until then, and what is at work, must still find room. */
 const CROWDED = (MAX_METADATA * 3) / 4
 /** Lanes do not wait longer than this for an answer before they start what it does not cover yet, ms. */
@@ -54,6 +56,8 @@ export interface Committer {
   refused(error: unknown): void
   /** A frontier has moved. */
   poke(): void
+  /** The client may be able to commit now, if it was not. */
+  awake(): void
   /** A lane waits, or soon will, for what its next commit says: it goes at once, unless the last one has failed. */
   hurry(): void
   /** Commits at once, synchronously as far as the request: for a rebalance, while the broker still takes it. */
@@ -74,12 +78,15 @@ export function createCommitter(options: CommitterOptions): Committer {
   let room: Room = 'default'
   /** What waits for the end of the commit in flight does not wait for the interval. */
   let hurried = false
+  /** How often in a row the client could not commit. */
+  let asleep = 0
 
   function poke(): void {
     if (timer !== undefined || inFlight !== undefined || closed) return
     const wait = failures > 0 ? Math.min(RETRY.firstMs * 2 ** (failures - 1), RETRY.maxMs) : 0
     const due = lastAt + options.intervalMs - clock.monotonic()
-    timer = clock.after(Math.max(SOON_MS, wait, due), () => {
+    const soon = Math.min(SOON_MS * 2 ** asleep, LOOK_MS)
+    timer = clock.after(Math.max(soon, wait, due), () => {
       timer = undefined
       send()
     })
@@ -96,13 +103,22 @@ export function createCommitter(options: CommitterOptions): Committer {
     })
   }
 
+  function awake(): void {
+    if (asleep === 0 || !options.ready()) return
+    asleep = 0
+    unschedule()
+    pokeIfDirty()
+  }
+
   function send(): void {
     if (inFlight !== undefined || closed) return
     hurried = false
     if (!options.ready()) {
+      asleep++
       pokeIfDirty()
       return
     }
+    asleep = 0
     const { chosen, held } = choose(options.lanes(), room)
     for (const lane of held) options.said(lane)
     if (chosen.length === 0) return
@@ -207,6 +223,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       return draft.all && draft.offset >= (lane.committed?.offset ?? 0n) ? draft : undefined
     },
     refused,
+    awake,
     hurry,
     now() {
       unschedule()

@@ -173,6 +173,7 @@ export class Group {
         },
         fetched: () => {
           this.#fetchedAt = clock.monotonic()
+          this.#committer.awake()
           // Not at the join: what crashes it at the first fetch would look well between two crashes.
           this.crashed = undefined
         },
@@ -199,6 +200,7 @@ export class Group {
       consumer: this.#consumer,
       groupId: this.groupId,
       stopping: () => this.#stopping,
+      wait: (ms) => this.#waitUnlessStopped(ms),
       remade: (lane, low) => this.#remade(lane, low),
       moved: () => this.#committer.poke(),
     })
@@ -447,7 +449,7 @@ export class Group {
         open: (lane, position, committed, { done, marks }) => {
           lane.open(position, committed, done)
           // A rebalance may have come while it was opening.
-          if (lane.marks) lane.marks.clean = false
+          if (lane.marks) lane.marks.clean = this.#stopping
           this.#guard?.opened(lane, marks)
           this.#consumer.seek(lane, position)
           lane.transactions?.verified(committed)
@@ -456,7 +458,7 @@ export class Group {
         goOn: (lane) => {
           lane.state = 'open'
           lane.wake()
-          lane.marks?.again(lane)
+          if (!this.#stopping) lane.marks?.again(lane)
           lane.transactions?.verified(lane.committed)
           if (lane.dirty) this.#committer.poke()
           this.#starter.pump(lane)
@@ -514,6 +516,7 @@ export class Group {
   }
 
   async #batch(batch: FetchedBatch): Promise<void> {
+    this.#committer.awake()
     const lane = this.lanes.get(laneKey(batch))
     if (!lane || this.#stopping) {
       // Unresolved, and paused: a refused batch is fetched again at once, thousands of times a second.
@@ -658,8 +661,11 @@ export class Group {
   #changeOrTimeout(lane: Lane): Promise<void> {
     const { clock } = this.options
     const wait = new Promise<void>((resolve) => {
-      const timer = clock.after(WAIT_FOR_ROOM_MS, resolve)
-      void lane.changed().then(() => {
+      const timer = clock.after(WAIT_FOR_ROOM_MS, () => {
+        off()
+        resolve()
+      })
+      const off = lane.onChange(() => {
         timer.cancel()
         resolve()
       })
@@ -685,6 +691,9 @@ export class Group {
     if (this.#stopping) return
     this.#stopping = true
     this.#guard?.refuse()
+    // Nothing starts any more. Who kills the process before the last handlers have ended does not do so for a record's sake.
+    this.#endWork()
+    this.#committer.hurry()
     for (const end of this.#waits) end()
     for (const lane of this.lanes.values()) {
       lane.dropQueue()

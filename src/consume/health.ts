@@ -17,6 +17,8 @@ export interface PartitionHealth {
     'ok' | 'waiting' | 'paused' | 'full' | 'opening' | 'verifying' | 'blocked' | 'unreadable' | 'held' | 'careful'
   /** While `opening` or `verifying`: for how long, ms. */
   readonly openingMs?: number
+  /** Exactly-once: why the partition's transactional id cannot be taken over. Until it is, nothing of it is handled. */
+  readonly notTakenOver?: string
   /** What is wrong with the batch at `position`. */
   readonly unreadable?: string
   /** The dependency that the partition waits for. */
@@ -49,7 +51,8 @@ export interface GroupHealth {
 /** Everything in it can be given to JSON.stringify. */
 export interface Health {
   /**
-   * `ok` only where every group is `ok` and no partition is `blocked`, `unreadable`, or `opening` for 10 s; `degraded` says that somebody should
+   * `ok` only where every group is `ok` and no partition is `blocked`, `unreadable`, `opening` for 10 s, or refused its
+   * transactional id; `degraded` says that somebody should
    * look; `held` that nothing is wrong here, but partitions wait for a dependency: see `outages`.
    */
   readonly status: 'idle' | 'starting' | 'ok' | 'paused' | 'held' | 'degraded' | 'stopping' | 'stopped'
@@ -105,6 +108,7 @@ function partitionHealth(
     oldestRunningMs: oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest),
     ...(nextDueAt !== undefined && nextDueAt > 0 && { nextDueAt }),
     ...((lane.state === 'opening' || lane.state === 'verifying') && { openingMs: Math.round(assignedMs) }),
+    ...(lane.transactions?.refused !== undefined && { notTakenOver: lane.transactions.refused }),
     ...(unreadable !== undefined && { unreadable }),
     ...(lane.heldBy !== undefined && { heldBy: lane.heldBy }),
   }
@@ -129,8 +133,13 @@ export function problemsOf(groups: readonly GroupHealth[]): string[] {
     ...group.partitions
       .filter(({ state }) => state === 'blocked')
       .map(({ topic, partition }) => `${topic}/${partition} waits: a copy of a failed record cannot be published`),
+    ...group.partitions.flatMap(({ topic, partition, notTakenOver }) =>
+      notTakenOver === undefined
+        ? []
+        : [`${topic}/${partition} waits: its transactional id cannot be taken over: ${notTakenOver}`],
+    ),
     ...group.partitions
-      .filter(({ openingMs = 0 }) => openingMs > OPENING_MS)
+      .filter(({ openingMs = 0, notTakenOver }) => openingMs > OPENING_MS && notTakenOver === undefined)
       .map(
         ({ topic, partition, openingMs = 0 }) =>
           `${topic}/${partition} has not begun for ${Math.round(openingMs / 1000)} s: where ${group.groupId} stands there cannot be read`,

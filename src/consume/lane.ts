@@ -134,7 +134,7 @@ export class Lane implements TopicPartition {
   reportedAt = -Infinity
   reportedHeld = 0
   /** Those who wait until the lane is open or has room. */
-  #waiters: (() => void)[] = []
+  #waiters = new Set<() => void>()
 
   constructor(
     readonly topic: string,
@@ -198,19 +198,20 @@ export class Lane implements TopicPartition {
     this.dirty = true
   }
 
-  /** Resolves when something changes that a batch may wait for. */
-  changed(): Promise<void> {
-    return new Promise((resolve) => this.#waiters.push(resolve))
+  /** Calls `fn` once, when something changes that a batch may wait for; returns what takes that back. */
+  onChange(fn: () => void): () => void {
+    this.#waiters.add(fn)
+    return () => this.#waiters.delete(fn)
   }
 
   get awaited(): boolean {
-    return this.#waiters.length > 0
+    return this.#waiters.size > 0
   }
 
   wake(): void {
-    if (this.#waiters.length === 0) return
+    if (this.#waiters.size === 0) return
     const waiters = this.#waiters
-    this.#waiters = []
-    for (const resolve of waiters) resolve()
+    this.#waiters = new Set()
+    for (const tell of waiters) tell()
   }
 }

@@ -5,8 +5,9 @@
  * A refused batch -> paused, the log looked up -> cut below us: gone and advanced -> sought, resumed
  *                                              -> another log, as its topic was made anew: the lane is begun anew
  *                                              -> of another generation -> sought, resumed
+ *                                              -> the look-up failed -> waits -> resumed
  * A batch before our position is refused too, and then the client may have gone back by itself, to the beginning of a log in
- * which our position does not exist: where the look-up fails, it is resumed as it is, and the batch comes again.
+ * which our position does not exist: where the look-up fails, it is resumed as it is, after a while, and the batch comes again.
  *
  * Must never happen: records taken that do not continue the lane; a look-up that the client's fetches wait for; two
  * look-ups for one lane at once; a partition left paused by one; a lane of a topic made anew that goes on where it was, since
@@ -18,12 +19,17 @@ import type { Lane } from './lane'
 import { isOther, RESET } from './opening'
 import { SerialQueue } from './serial-queue'
 
+/** After a look-up that has failed, ms: what is resumed at once is refused, and looked up, at once as well. */
+const RETRY = { firstMs: 200, maxMs: 5_000 }
+
 export interface PositionsOptions {
   readonly admin: TopicAdmin
   readonly emitter: Emitter
   readonly consumer: Pick<GroupConsumer, 'seek' | 'pause' | 'resume'>
   readonly groupId: string
   readonly stopping: () => boolean
+  /** Resolves after so long, ms, or when the group stops. */
+  readonly wait: (ms: number) => Promise<void>
   /** The lane's log is another one than it was, and begins at `low`. */
   readonly remade: (lane: Lane, low: bigint) => void
   /** The frontier has moved. */
@@ -40,6 +46,8 @@ export interface Positions {
 export function createPositions(options: PositionsOptions): Positions {
   const { admin, emitter, consumer, groupId, stopping, moved } = options
   const lookedUp = new Set<Lane>()
+  /** Look-ups that have failed, one after the other. */
+  const failures = new WeakMap<Lane, number>()
   /**
    * Lanes whose log ends below them, and where they stood. A leader that is new may tell an end that is behind what the one
    * before has given out (KIP-207); where the log really ends there, the client's next fetch finds that out, and we look again.
@@ -54,6 +62,12 @@ export function createPositions(options: PositionsOptions): Positions {
     const stood = lane.committed
     const stoodAt = lane.position ?? 0n
     const found = await logOf(lane, fetched)
+    if (found !== undefined) failures.delete(lane)
+    else if (!lane.closed && !stopping()) {
+      const before = failures.get(lane) ?? 0
+      failures.set(lane, before + 1)
+      await options.wait(Math.min(RETRY.firstMs * 2 ** before, RETRY.maxMs))
+    }
     lookedUp.delete(lane)
     if (lane.closed || stopping()) return
     const { tier, topic, partition, position } = lane

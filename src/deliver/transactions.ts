@@ -36,6 +36,8 @@ export interface Transactions<E> {
   poke(): void
   /** Entries that are not through. */
   readonly pending: number
+  /** Why the id could not be taken over, while it is tried again. */
+  readonly refused: string | undefined
   /** What is staged cannot go before something else is done. */
   readonly blocked: boolean
   /** Resolves when nothing of it is left. */
@@ -116,6 +118,7 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
   let heldCommit: C | undefined
   /** Whether the broker was asked to commit it. */
   let isInDoubt = false
+  let refused: string | undefined
   /** Nothing of what is staged could be said in a commit. */
   let blocked = false
   let taking: Promise<void> | undefined
@@ -151,6 +154,7 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
         await options.gate(async () => {
           if (!isClosed()) await limited(transactor.takeOver(), 'taking a transactional id over')
         })
+        refused = undefined
         if (isClosed()) return
         state = 'asked'
         // Before anybody compares what the broker holds with it.
@@ -159,9 +163,10 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
         return
       } catch (error) {
         if (isClosed()) return
+        refused = errorText(error)
         emitter.emit('problem', {
           where: `taking the transactional id '${options.transactionalId}' over; ${topic}/${partition} waits`,
-          error: errorText(error),
+          error: refused,
         })
         void transactor.reset()
         await wait(backoff(tries))
@@ -399,6 +404,9 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
     poke,
     get pending() {
       return queue.length + held.length
+    },
+    get refused() {
+      return refused
     },
     get blocked() {
       return blocked

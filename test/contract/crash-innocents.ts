@@ -127,6 +127,28 @@ export function crashInnocentPromises(given: Given): void {
       expect(await scene.dead()).toEqual([])
     })
 
+    it('a process that is told to stop, and killed before its handlers have ended, is no death: a deploy that kills hard', async () => {
+      const scene = await given.scene()
+      const gate = scene.gate()
+      await scene.produce(numbered(0, 4))
+      for (let n = 0; n < 2; n++) {
+        const member = await scene.join(() => gate.wait(), { ordering: 'unordered', concurrency: 4 })
+        // All at once: nobody is suspected of anything.
+        await scene.untilCalls(4, (call) => call.member === n)
+        expect(member.hooks.events('unclean')).toEqual([])
+        void member.consumer.stop({ timeout: '1h' })
+        await stage().until(() => {
+          const said = marksIn(scene, member).at(-1)
+          return said !== undefined && said.marks?.open === undefined
+        }, 'the broker knows that the process is on its way out')
+        await stage().during(member.faults.kill())
+      }
+      const last = await scene.join(undefined, { ordering: 'unordered', concurrency: 4 })
+      await scene.untilDone()
+      expect(last.hooks.events('unclean')).toEqual([])
+      expect(await scene.dead()).toEqual([])
+    })
+
     it('a record that takes its process down at an attempt of a tier is a dead letter with its attempt, and no other is', async () => {
       const scene = await given.scene({ partitions: 2 })
       for (const partition of [0, 1]) await scene.produce(numbered(0, 6), partition)

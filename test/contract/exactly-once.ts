@@ -327,6 +327,28 @@ export function exactlyOncePromises(given: Given, faults: readonly StepFaultCase
       await expectEachHopOnce(scene, ['0@0'])
       expect(member.consumer.health().status).toBe('ok')
     })
+
+    it('P12: a take-over that is refused in mid-run is told by health, with its reason, until it is not', async () => {
+      const scene = await given.scene({ partitions: 1 })
+      const member = await scene.join(failsUnlessOk, EXACTLY)
+      await scene.produce(['ok'])
+      await scene.untilDone()
+      expect(member.consumer.health().status).toBe('ok')
+      const fault = member.faults.transaction('begin', 'reject', { id: `${scene.group}/${scene.topic}/0` })
+      await scene.produce(['bad'])
+      const told = (): string => member.consumer.health().problems.join()
+      await stage().until(
+        () => told().includes(`${scene.topic}/0 waits: its transactional id cannot be taken over: Error: injected`),
+        () => `health tells of it: ${told()}`,
+      )
+      expect(member.consumer.health().status).toBe('degraded')
+      const [partition] = member.consumer.health().groups[0]!.partitions
+      expect(partition?.notTakenOver).toContain('begin was refused')
+      fault.stop()
+      await scene.untilDone()
+      await expectEachHopOnce(scene, ['0@1'])
+      expect(member.consumer.health().status).toBe('ok')
+    })
   })
 }
 

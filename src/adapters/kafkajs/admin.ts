@@ -29,8 +29,8 @@ const NO_ANSWER = 'the broker has not answered a request of the admin client; a 
  */
 interface Line {
   readonly admin: AdminLike
-  /** Rejects when it is given up. */
-  readonly ill: Promise<never>
+  /** Told when it is given up: those who wait for an answer of it, and nobody who has got one. */
+  readonly waiting: Set<(error: Error) => void>
   connecting: Promise<void> | undefined
 }
 
@@ -44,16 +44,10 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
 
   function open(): Line {
     const admin = kafka.admin({ retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 5 } })
-    let giveUp!: (error: Error) => void
-    const ill = new Promise<never>((_, reject) => {
-      giveUp = reject
-    })
-    // Nobody may be waiting.
-    ill.catch(() => undefined)
-    const made: Line = { admin, ill, connecting: undefined }
+    const made: Line = { admin, waiting: new Set(), connecting: undefined }
     admin.on?.('admin.network.request_timeout', () => {
       if (made !== line || closed) return
-      giveUp(new RetrylineError('RETRYLINE_CONNECT', NO_ANSWER))
+      for (const fail of made.waiting) fail(new RetrylineError('RETRYLINE_CONNECT', NO_ANSWER))
       const left = admin
         .disconnect()
         .catch(() => undefined)
@@ -74,9 +68,15 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
   }
 
   /** Asks the present line. */
-  async function ask<T>(question: (admin: AdminLike) => Promise<T>): Promise<T> {
+  function ask<T>(question: (admin: AdminLike) => Promise<T>): Promise<T> {
     const mine = line
-    return Promise.race([connected(mine).then(() => question(mine.admin)), mine.ill])
+    return new Promise((resolve, reject) => {
+      mine.waiting.add(reject)
+      connected(mine)
+        .then(() => question(mine.admin))
+        .then(resolve, reject)
+        .finally(() => mine.waiting.delete(reject))
+    })
   }
 
   async function partitions(topics: readonly string[]): Promise<Map<string, number>> {

@@ -16,6 +16,7 @@ function setUp(lanes: Lane[]) {
   const { emitter, of } = recorder(clock)
   const requests: { entries: readonly CommitEntry[]; held: Held<void> }[] = []
   let ready = true
+  let looks = 0
   const said: number[] = []
   const committer = createCommitter({
     clock,
@@ -23,7 +24,10 @@ function setUp(lanes: Lane[]) {
     tier: 'main',
     intervalMs: INTERVAL,
     lanes: () => lanes,
-    ready: () => ready,
+    ready: () => {
+      looks++
+      return ready
+    },
     commit(entries) {
       const held = hold()
       requests.push({ entries, held })
@@ -38,6 +42,7 @@ function setUp(lanes: Lane[]) {
     of,
     sent: () =>
       requests.map(({ entries }) => entries.map(({ partition, offset }) => `${partition}:${offset}`).join(' ')),
+    looks: () => looks,
     setReady(now: boolean) {
       ready = now
     },
@@ -338,14 +343,30 @@ describe('P1, P7: what is never committed', () => {
   })
 })
 
-test('not ready (crashed, not joined): nothing is sent, and it is looked at again', async () => {
+test('not ready (crashed, not joined): nothing is sent, and it is looked at again, once in a while', async () => {
   const a = opened()
-  const { clock, move, sent, setReady } = setUp([a])
+  const { clock, move, sent, setReady, looks } = setUp([a])
   setReady(false)
   move(a, 1n)
+  await clock.advance(60_000)
+  expect(sent()).toEqual([])
+  expect(looks()).toBeLessThan(80)
+  setReady(true)
   await clock.advance(1_000)
+  expect(sent()).toEqual(['0:1'])
+})
+
+test('not ready, until it is told that it may be: then it is soon', async () => {
+  const a = opened()
+  const { clock, move, sent, setReady, committer } = setUp([a])
+  setReady(false)
+  move(a, 1n)
+  await clock.advance(60_000)
+  committer.awake()
+  await clock.advance(10)
   expect(sent()).toEqual([])
   setReady(true)
+  committer.awake()
   await clock.advance(10)
   expect(sent()).toEqual(['0:1'])
 })

@@ -356,3 +356,18 @@ test('rule 13: a lane that has used up what it may start when a rebalance comes 
   expect(requests() - before).toBe(0)
   await group.close()
 })
+
+test('batches that come while a lane is opening leave nothing behind when they have waited long enough', async () => {
+  const { group, clock, away, assign, batch } = setUp(nothing)
+  away.isAway = true
+  await assign()
+  const lane = group.lanes.get('orders/0')!
+  for (let i = 0; i < 5; i++) {
+    await batch(0, 3)
+    expect(lane.awaited).toBe(true)
+    await clock.advance(60)
+    expect(lane.awaited).toBe(false)
+  }
+  away.isAway = false
+  await group.close()
+})

@@ -27,6 +27,7 @@ function setUp(position: bigint) {
     },
     groupId: 'billing',
     stopping: () => false,
+    wait: (ms) => new Promise((resolve) => clock.after(ms, resolve)),
     remade: (_, low) => told.push(`remade at ${low}`),
     moved: () => undefined,
   })
@@ -36,7 +37,11 @@ function setUp(position: bigint) {
     asked.shift()!.resolve([{ topic: one.topic, partition: one.partition, low: 0n, high }])
     await clock.settle()
   }
-  return { one, told, refuse, answer, settle: () => clock.settle() }
+  const fail = async (): Promise<void> => {
+    asked.shift()!.reject(new Error('no coordinator'))
+    await clock.settle()
+  }
+  return { one, told, asked, refuse, answer, fail, clock, settle: () => clock.settle() }
 }
 
 test('P6: a lane that goes on while its log is looked up is not beyond the end that was told', async () => {
@@ -63,4 +68,30 @@ test('a log that ends below the lane is another one, once that was told twice of
   await settle()
   await answer(2n)
   expect(told.slice(3)).toEqual(['pause', 'remade at 0'])
+})
+
+test('where the log cannot be looked up, the fetches go on later and later, and soon again once it can', async () => {
+  const { told, asked, refuse, answer, fail, clock, settle } = setUp(7n)
+  const waits: number[] = []
+  for (let i = 0; i < 8; i++) {
+    refuse(9n)
+    await settle()
+    await fail()
+    // Meanwhile nothing is asked, whatever comes.
+    refuse(9n)
+    await settle()
+    expect([asked.length, told.includes('resume')]).toEqual([0, false])
+    waits.push(clock.nextIn!)
+    await clock.advance(clock.nextIn!)
+    expect(told.splice(0)).toEqual(['pause', 'pause', 'seek 7', 'resume'])
+  }
+  expect(waits).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000])
+  refuse(9n)
+  await settle()
+  await answer(20n)
+  expect(told.splice(0)).toEqual(['pause', 'seek 7', 'resume'])
+  refuse(9n)
+  await settle()
+  await fail()
+  expect(clock.nextIn).toBe(200)
 })

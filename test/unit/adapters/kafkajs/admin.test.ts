@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { createKafkajsAdmin } from '../../../../src/adapters/kafkajs/admin'
 import { errorType } from '../../../../src/adapters/kafkajs/errors'
@@ -205,4 +207,18 @@ describe('a request that gets no answer', () => {
     expect(made).toHaveLength(2)
     expect(made[1]!.calls).toEqual(['connect', 'disconnect'])
   })
+})
+
+test('what was answered is let go: a connection that lasts for months does not keep it', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const kafka = createStubKafka({ listTopics: async () => Array.from({ length: 3 }, (_, n) => `t${n}`) })
+  const admin = createKafkajsAdmin(kafka)
+  const answers: WeakRef<object>[] = []
+  for (let i = 0; i < 20; i++) answers.push(new WeakRef((await admin.listTopics()) as object))
+  for (let i = 0; i < 5; i++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+  }
+  expect(answers.filter((answer) => answer.deref() !== undefined).length).toBeLessThan(5)
 })
