@@ -7,7 +7,7 @@ import { checkOutgoing } from '../../../src/consume/staged'
 import { createTurns } from '../../../src/consume/turns'
 import { isRetrylineError } from '../../../src/errors'
 import { createTestClock } from '../../helpers/test-clock'
-import { entry, isSettled, lane, recorder } from './given'
+import { entry, lane, recorder } from './given'
 
 describe('lane', () => {
   test('close() drops what has not started, says how much, and wakes who waits', async () => {
@@ -17,10 +17,12 @@ describe('lane', () => {
     queue.push(entry(0))
     queue.push(entry(1))
     queue.take(0)
-    const changed = one.changed()
-    expect(await isSettled(changed)).toBe(false)
+    const told: string[] = []
+    one.onChange(() => told.push('waits'))
+    one.onChange(() => told.push('has gone'))()
+    expect(told).toEqual([])
     expect(one.close()).toBe(1)
-    expect(await isSettled(changed)).toBe(true)
+    expect([told, one.awaited]).toEqual([['waits'], false])
     expect([one.closed, one.queue.length]).toEqual([true, 0])
   })
 
