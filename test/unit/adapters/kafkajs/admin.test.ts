@@ -215,7 +215,7 @@ test('what was answered is let go: a connection that lasts for months does not k
   const kafka = createStubKafka({ listTopics: async () => Array.from({ length: 3 }, (_, n) => `t${n}`) })
   const admin = createKafkajsAdmin(kafka)
   const answers: WeakRef<object>[] = []
-  for (let i = 0; i < 20; i++) answers.push(new WeakRef((await admin.listTopics()) as object))
+  for (let i = 0; i < 20; i++) answers.push(new WeakRef(await admin.listTopics()))
   for (let i = 0; i < 5; i++) {
     await new Promise((resolve) => setImmediate(resolve))
     collect()
