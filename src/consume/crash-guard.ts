@@ -6,7 +6,8 @@
  *     handler starts; the next owner that finds the mark counts one death more. The death that led to this is the first.
  *   - a record with two deaths or more, or one that the next death would make a dead letter, runs alone in the process:
  *     whatever else runs could be the cause. It stays alone until the broker knows that it has ended.
- *   - a record with `crashLimit` deaths is dead-lettered, and its handler is not called.
+ *   - a record with `crashLimit` deaths is dead-lettered, and its handler is not called. That is done alone too, and until the
+ *     broker knows that the record is done: what takes the process down between the two would have it dead-lettered again.
  *   - a record that ends, in whatever way, is suspicious no longer.
  *
  * A careful record:  taken (has a handler's place) -> waits to be alone -> waits for its mark -> running -> ended
@@ -19,7 +20,8 @@ import type { Emitter } from '../observe'
 import type { Clock } from '../ports'
 import type { Alone, Turn } from './alone'
 import type { CrashMarks } from './crash-marks'
-import type { Entry, Lane } from './lane'
+import { unpackDone } from './done-beyond'
+import type { Commit, Entry, Lane } from './lane'
 import { LaneMarks, type Caution, type MarkedRecord } from './lane-marks'
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -41,7 +43,8 @@ export interface CrashGuardOptions {
   run(lane: Lane, entry: Entry): void
   /** The record goes back to its place; its handler's place is free. */
   postpone(lane: Lane, entry: Entry): void
-  crashLoop(lane: Lane, entry: Entry, deaths: number): void
+  /** Returns whether the record is on its way; where not, it is back in its place. */
+  crashLoop(lane: Lane, entry: Entry, deaths: number): boolean
   /** The next commit is waited for. */
   hurry(): void
 }
@@ -50,12 +53,16 @@ export interface CrashGuardOptions {
 interface Waiting {
   readonly entry: Entry
   mark: MarkedRecord | undefined
+  /** It is to be a dead letter. */
+  readonly letter: boolean
 }
 
 interface Held {
   readonly turn: Turn
   /** `ended`: the record has, and the broker does not know it yet. `late`: a death is to be counted no longer, likewise. */
   state: 'needed' | 'ended' | 'late'
+  /** The offset of a record that becomes a dead letter. */
+  readonly letter: bigint | undefined
 }
 
 export class CrashGuard {
@@ -105,25 +112,37 @@ export class CrashGuard {
 
   /** Of a careful lane. */
   start(lane: Lane, entry: Entry, { suspects, until }: Caution): void {
-    const { crashLimit, clock, alone, run, crashLoop } = this.options
+    const { crashLimit, run, crashLoop } = this.options
     // Its call of before runs here, in a process that lives: it joins that.
     if (lane.unfinished?.has(entry.offset)) return run(lane, entry)
     const offset = BigInt(entry.offset)
     const deaths = suspects.get(offset) ?? (entry.seq < until ? 1 : 0)
-    if (deaths >= crashLimit) return crashLoop(lane, entry, deaths)
-    if (deaths === 0) return run(lane, entry)
-    const waiting: Waiting = { entry, mark: undefined }
+    const letter = deaths >= crashLimit
+    if (!letter && deaths === 0) return run(lane, entry)
+    const waiting: Waiting = { entry, mark: undefined, letter }
     this.#waiting.set(lane, waiting)
+    if (letter) {
+      this.#ask(lane, offset, () => {
+        this.#waiting.delete(lane)
+        if (!crashLoop(lane, entry, deaths)) this.#giveTurn(lane)
+      })
+      return
+    }
     const mark = (counts: boolean): void => this.#mark(lane, waiting, { offset, deaths, counts })
-    if (deaths < 2 && deaths + 1 < crashLimit) return mark(true)
+    if (deaths < 2 && deaths + 1 < crashLimit) mark(true)
+    else this.#ask(lane, undefined, mark)
+  }
+
+  /** `then` is told whether the lane is alone in the process; `letter`: the offset of a record that becomes a dead letter. */
+  #ask(lane: Lane, letter: bigint | undefined, then: (isAlone: boolean) => void): void {
     let isAlone: boolean | undefined
     const asked: { turn?: Turn } = {}
     const go = (turn: Turn): void => {
       this.#asking.delete(lane)
-      if (isAlone) this.#alone.set(lane, { turn, state: 'needed' })
-      mark(isAlone === true)
+      if (isAlone) this.#alone.set(lane, { turn, state: 'needed', letter })
+      then(isAlone === true)
     }
-    const turn = alone.ask(clock, {
+    const turn = this.options.alone.ask(this.options.clock, {
       granted(yes) {
         isAlone = yes
         // It may be called before `ask` has returned.
@@ -148,11 +167,9 @@ export class CrashGuard {
     const unguarded = lane.marks === undefined
     const acknowledged = lane.marks?.acknowledged
     const held = this.#alone.get(lane)
-    // What is marked now, if anything, is not the record that had the turn, or a death does not count against it.
-    const known = held?.state === 'ended' ? acknowledged === undefined : acknowledged?.counts === false
-    if (held && (unguarded || (held.state !== 'needed' && known))) this.#giveTurn(lane)
+    if (held && (unguarded || this.#isKnown(lane, held))) this.#giveTurn(lane)
     const waiting = this.#waiting.get(lane)
-    if (waiting === undefined) return
+    if (waiting === undefined || waiting.letter) return
     if (!unguarded && (waiting.mark === undefined || acknowledged !== waiting.mark)) return
     this.#waiting.delete(lane)
     this.#asking.get(lane)?.end()
@@ -160,6 +177,24 @@ export class CrashGuard {
     if (this.options.mayRun(lane) && (!this.options.alone.taken || this.#alone.has(lane))) {
       this.options.run(lane, waiting.entry)
     } else this.#postpone(lane, waiting.entry)
+  }
+
+  /** Whether the broker knows what the turn of the lane waits for. */
+  #isKnown({ marks, committed }: Lane, { state, letter }: Held): boolean {
+    if (state === 'needed') return false
+    if (letter !== undefined) return committed !== undefined && saysDone(committed, letter)
+    // What is marked now, if anything, is not the record that had the turn, or a death does not count against it.
+    return state === 'ended' ? marks?.acknowledged === undefined : marks?.acknowledged?.counts === false
+  }
+
+  /** The record is done with; of a lane that is alone. */
+  settled(lane: Lane, entry: Entry): void {
+    const held = this.#alone.get(lane)
+    if (held?.letter === undefined || held.letter !== BigInt(entry.offset)) return
+    held.state = 'ended'
+    // With a transaction it is known at once.
+    if (this.#isKnown(lane, held)) this.#giveTurn(lane)
+    else this.options.hurry()
   }
 
   /** The handler's place of a record of a careful lane is about to be given back. */
@@ -226,4 +261,10 @@ export class CrashGuard {
     this.#alone.delete(lane)
     held?.turn.end()
   }
+}
+
+function saysDone({ offset, metadata }: Commit, record: bigint): boolean {
+  return (
+    record < offset || (unpackDone(offset, metadata)?.some(({ from, to }) => from <= record && record < to) ?? false)
+  )
 }

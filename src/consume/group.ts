@@ -635,6 +635,7 @@ export class Group {
   #settled(lane: Lane, entry: Entry): void {
     if (lane.closed) return
     lane.settle(entry)
+    if (lane.caution !== undefined) this.#guard?.settled(lane, entry)
     if (lane.dirty) this.#committer.poke()
     lane.transactions?.poke()
     if ((lane.full || lane.awaited) && this.#hasRoom(lane)) {

@@ -73,7 +73,7 @@ export interface Processor {
   /** Takes a place of the handler's concurrency until `released`. */
   start(lane: Lane, entry: Entry): void
   /** In place of `start`, for a record that has taken so many processes down: it becomes a dead letter. */
-  crashLoop(lane: Lane, entry: Entry, deaths: number): void
+  crashLoop(lane: Lane, entry: Entry, deaths: number): boolean
   /** In place of `start`: the record goes back to its place. */
   postpone(lane: Lane, entry: Entry): void
 }
@@ -169,11 +169,11 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return false
   }
 
-  function crashLoop(lane: Lane, entry: Entry, deaths: number): void {
+  function crashLoop(lane: Lane, entry: Entry, deaths: number): boolean {
     if (entry.replayed && !openReplay(lane, entry)) {
       options.settled(lane, entry)
       options.released(lane, entry)
-      return
+      return true
     }
     const rec = toRec(lane.topic, lane.partition, entry.message)
     const opened = entry.opened ?? (openMain(rec, topology) as Handled)
@@ -191,10 +191,11 @@ export function createProcessor(options: ProcessorOptions): Processor {
     }
     if (!mayGo(judged)) {
       options.again(lane, entry)
-      return
+      return false
     }
     emitter.emit('crashLoop', { ...placeOf({ lane, entry }), deaths })
     carryOn(lane, entry, () => carry(lane, entry, judged))
+    return true
   }
 
   function postpone(lane: Lane, entry: Entry): void {

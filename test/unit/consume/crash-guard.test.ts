@@ -19,7 +19,7 @@ test('crash-loop: a death counts against the suspect that was marked as running,
     mayRun: () => true,
     run: none,
     postpone: none,
-    crashLoop: none,
+    crashLoop: () => true,
     hurry: none,
   })
   const suspects = [
