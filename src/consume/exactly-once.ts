@@ -57,7 +57,7 @@ export function makesTransactions(options: ExactlyOnceOptions): MakeTransactions
       late = undefined
     }
     return createTransactions<Entry, CommitDraft>({
-      transactor: driver.transactor(id),
+      transactor: driver.transactor(id, { groupId, topic: lane.topic, partition: lane.partition }),
       transactionalId: id,
       clock,
       random,

@@ -200,7 +200,8 @@ export interface Driver {
   consumer(options: GroupConsumerOptions, listener: GroupListener): GroupConsumer
   publisher(): Publisher
   /** Connects when it takes over. */
-  transactor(transactionalId: string): Transactor
+  /** `offset`: the one that its transactions move, where it is known; taking over makes sure that it can be read. */
+  transactor(transactionalId: string, offset?: TopicPartition & { readonly groupId: string }): Transactor
   admin(): TopicAdmin
   /** What an error of a connection means and what mends it; undefined where the settings of the client have no part in it. */
   explainConnect?(error: unknown): string | undefined

@@ -79,18 +79,21 @@ interface Client {
 type Builder = { build?: (where?: never) => Promise<{ pool?: unknown }> }
 type CreateCluster = (options: never) => Cluster
 
+const clusters = new WeakMap<object, Cluster>()
+
 /** The same client, with connections that survive a cut; itself where it is not kafkajs 2's. */
 export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
   if (!isPlain(kafka)) return kafka
   const key = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === CREATE_CLUSTER)
   const create = key && (kafka as unknown as Record<symbol, unknown>)[key]
   if (key === undefined || typeof create !== 'function') return kafka
-  let made: Guarded | undefined
+  const made: { readonly guarded: Guarded; readonly cluster: Cluster }[] = []
   const ours = Object.create(kafka, {
     [key]: {
       value: (options: never) => {
         const cluster = (create as CreateCluster)(options)
-        made = guardCluster(cluster)
+        const guarded = guardCluster(cluster)
+        if (guarded) made.push({ guarded, cluster })
         return cluster
       },
     },
@@ -98,14 +101,22 @@ export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
   for (const name of MAKERS) {
     const make = kafka[name] as (config?: never) => Client
     const value = (config?: never): Client => {
-      made = undefined
+      made.length = 0
       const client = make.call(ours, config)
-      if (made !== undefined) guardClient(client, made)
+      for (const { guarded, cluster } of made) {
+        guardClient(client, guarded)
+        clusters.set(client, cluster)
+      }
       return client
     }
     Object.defineProperty(ours, name, { value })
   }
   return ours
+}
+
+/** kafkajs's own cluster of a producer, a consumer or an admin client; undefined where its client is not guarded. */
+export function clusterOf(client: object): unknown {
+  return clusters.get(client)
 }
 
 function guardClient(client: Client, guarded: Guarded): void {

@@ -41,7 +41,7 @@ export function kafkajsDriver(given: KafkaJsLike, logger: Logger): Driver {
       return createKafkajsConsumer(kafka, options, listener, lookUp, tools, denials)
     },
     publisher: () => createKafkajsPublisher(kafka, tools, denials),
-    transactor: (transactionalId) => createKafkajsTransactor(kafka, transactionalId, tools, denials),
+    transactor: (transactionalId, offset) => createKafkajsTransactor(kafka, transactionalId, tools, denials, offset),
     admin: () => explainedAdmin(createKafkajsAdmin(kafka), denials),
     explainConnect,
     isTooLarge: (error) => TOO_LARGE.has(errorType(error) ?? ''),

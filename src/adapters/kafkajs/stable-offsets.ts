@@ -8,25 +8,17 @@
  */
 import { RetrylineError } from '../../errors'
 import type { Clock, CommittedOffset, TopicPartition } from '../../ports'
+import { askBroker, int32, NO_TAGS, Reader, text, varint, type Api, type RawBroker } from './raw-request'
 
-const OFFSET_FETCH = 9
-const VERSION = 7
-const UNSTABLE_OFFSET_COMMIT = 88
+export const UNSTABLE_OFFSET_COMMIT = 88
 /** How often it is asked again, and how long, ms. */
 const LOOK_EVERY = 20
 const LOOK_FOR = 5_000
 
 /** What kafkajs gives a partition assigner: its cluster. A fake one may lack any of it. */
 export interface CoordinatorsLike {
-  findGroupCoordinator?(request: { groupId: string }): Promise<{
-    readonly versions?: Record<number, { maxVersion: number } | undefined> | null
-    readonly connectionPool?: { send(request: RawRequest): Promise<unknown> }
-  }>
-}
-
-interface RawRequest {
-  request: { apiKey: number; apiVersion: number; apiName: string; encode(): Promise<{ buf: Buffer; buffer: Buffer }> }
-  response: { decode(payload: Buffer): Promise<unknown>; parse(decoded: unknown): Promise<unknown> }
+  /** Of groups (0, the default) or of transactional ids (1). */
+  findGroupCoordinator?(request: { groupId: string; coordinatorType?: 0 | 1 }): Promise<RawBroker>
 }
 
 /** Undefined where the cluster, or its brokers, cannot be asked. */
@@ -39,22 +31,9 @@ export async function readStable(
   if (typeof cluster?.findGroupCoordinator !== 'function') return undefined
   const until = clock.monotonic() + LOOK_FOR
   for (;;) {
-    const { versions, connectionPool } = await cluster.findGroupCoordinator({ groupId })
-    if (connectionPool === undefined || (versions?.[OFFSET_FETCH]?.maxVersion ?? 0) < VERSION) return undefined
-    const body = encode(groupId, partitions)
-    const answer = await connectionPool.send({
-      request: {
-        apiKey: OFFSET_FETCH,
-        apiVersion: VERSION,
-        apiName: 'OffsetFetch',
-        encode: () => Promise.resolve({ buf: body, buffer: body }),
-      },
-      response: {
-        decode: (payload) => Promise.resolve(decode(payload)),
-        parse: (decoded) => Promise.resolve(decoded),
-      },
-    })
-    const { errorCode, offsets } = answer as Answer
+    const answer = await askOnce(cluster, groupId, partitions)
+    if (answer === undefined) return undefined
+    const { errorCode, offsets } = answer
     const codes = [errorCode, ...offsets.map((one) => one.errorCode)].filter((code) => code !== 0)
     if (codes.length === 0) return offsets
     if (codes.some((code) => code !== UNSTABLE_OFFSET_COMMIT) || clock.monotonic() > until) {
@@ -65,6 +44,16 @@ export async function readStable(
     }
     await new Promise<void>((resolve) => clock.after(LOOK_EVERY, resolve))
   }
+}
+
+/** One look, whatever it says. */
+export async function askOnce(
+  cluster: CoordinatorsLike | undefined,
+  groupId: string,
+  partitions: readonly TopicPartition[],
+): Promise<Answer | undefined> {
+  const coordinator = await cluster?.findGroupCoordinator?.({ groupId })
+  return coordinator && askBroker(coordinator, OFFSET_FETCH, encode(groupId, partitions))
 }
 
 export interface Answer {
@@ -104,69 +93,4 @@ export function decode(payload: Buffer): Answer {
   return { offsets, errorCode: read.int16() }
 }
 
-const NO_TAGS = Buffer.from([0])
-
-function varint(value: number): Buffer {
-  const bytes: number[] = []
-  let rest = value
-  for (; rest >= 0x80; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80)
-  return Buffer.from([...bytes, rest])
-}
-
-function int32(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeInt32BE(value)
-  return bytes
-}
-
-function text(value: string): Buffer {
-  const bytes = Buffer.from(value)
-  return Buffer.concat([varint(bytes.length + 1), bytes])
-}
-
-class Reader {
-  #at = 0
-
-  constructor(readonly bytes: Buffer) {}
-
-  int16(): number {
-    return this.bytes.readInt16BE(this.#step(2))
-  }
-
-  int32(): number {
-    return this.bytes.readInt32BE(this.#step(4))
-  }
-
-  int64(): bigint {
-    return this.bytes.readBigInt64BE(this.#step(8))
-  }
-
-  varint(): number {
-    let value = 0
-    for (let shift = 0; ; shift += 7) {
-      const byte = this.bytes.readUInt8(this.#step(1))
-      value |= (byte & 0x7f) << shift
-      if (byte < 0x80) return value
-    }
-  }
-
-  text(): string | null {
-    const length = this.varint() - 1
-    if (length < 0) return null
-    const at = this.#step(length)
-    return this.bytes.toString('utf8', at, at + length)
-  }
-
-  tags(): void {
-    for (let count = this.varint(); count > 0; count--) {
-      this.varint()
-      this.#step(this.varint())
-    }
-  }
-
-  #step(by: number): number {
-    const at = this.#at
-    this.#at += by
-    return at
-  }
-}
+const OFFSET_FETCH: Api<Answer> = { key: 9, version: 7, name: 'OffsetFetch', decode }

@@ -13,13 +13,17 @@
 import { RetrylineError } from '../../errors'
 import type { DriverTools, Timer, Transaction, Transactor } from '../../ports'
 import type { Asked, Denials } from './denied'
+import { clusterOf } from './framing'
+import { endHanging, isHanging, lastEnd, type End, type OffsetOf } from './hanging'
 import type { KafkaJsLike, ProducerLike, TransactionLike } from './kafkajs-like'
 import { PRODUCER, sendAll, writeTo } from './sending'
+import type { CoordinatorsLike } from './stable-offsets'
 
 /** A transaction that has not ended by then is aborted by the broker, so that its readers may go on, ms (kafkajs's default). */
 const TRANSACTION_TIMEOUT = 60_000
 /** How long a connection without a transaction is kept, ms. */
 const IDLE_MS = 5_000
+const HANGING = 'the group was never told of the end of a transaction; it is ended anew'
 
 interface Held {
   readonly producer: ProducerLike
@@ -36,11 +40,14 @@ export function createKafkajsTransactor(
   transactionalId: string,
   { clock, logger }: DriverTools,
   denials: Denials,
+  offset?: OffsetOf,
 ): Transactor {
   let held: Held | undefined
   let idle: Timer | undefined
   let closed = false
   const leaving = new Set<Promise<void>>()
+  /** How the last transaction of the id has ended, as far as anybody knew when it was asked. */
+  let end: End = 'aborted'
 
   async function takeOver(): Promise<void> {
     drop()
@@ -50,8 +57,20 @@ export function createKafkajsTransactor(
     held = mine
     await mine.connection
     if (held !== mine) throw given()
+    const cluster = clusterOf(producer) as CoordinatorsLike | undefined
+    if (offset !== undefined) {
+      // Before the id is taken over, which makes this unknown: not while there is nobody who could be asked afterwards.
+      await during(mine, isHanging(cluster, offset))
+      end = (await during(mine, lastEnd(cluster, transactionalId))) ?? end
+      if (held !== mine) throw given()
+    }
     await during(mine, (await during(mine, explained(producer.transaction()))).abort())
     if (held !== mine) throw given()
+    if (offset !== undefined && (await during(mine, isHanging(cluster, offset)))) {
+      logger.warn(HANGING, { transactionalId, end })
+      await during(mine, endHanging(await during(mine, producer.transaction()), offset.groupId, end))
+      if (held !== mine) throw given()
+    }
     sleepLater(mine)
   }
 
