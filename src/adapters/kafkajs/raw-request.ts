@@ -34,11 +34,12 @@ export async function askBroker<T>(
       encode: () => Promise.resolve({ buf: body, buffer: body }),
     },
     response: {
-      decode: (payload) => Promise.resolve(decode(payload)),
+      // kafkajs looks into what is decoded, so it must be an object.
+      decode: (payload) => Promise.resolve({ value: decode(payload) }),
       parse: (decoded) => Promise.resolve(decoded),
     },
   })
-  return answer as T
+  return (answer as { value: T }).value
 }
 
 export const NO_TAGS = Buffer.from([0])
