@@ -17,9 +17,9 @@ describeWithBroker('a pending offset', (broker) => {
       const [topic, groupId, transactionalId] = [unique('pending'), unique('group'), unique('id')]
       const admin = kafka.admin()
       await admin.connect()
-      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1 }] } as never)
+      await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1 }] })
       await admin.disconnect()
-      const producer = kafka.producer({ transactionalId } as never)
+      const producer = kafka.producer({ transactionalId })
       await producer.connect()
       onTestFinished(() => producer.disconnect())
       const cluster = clusterOf(producer) as CoordinatorsLike
