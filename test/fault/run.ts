@@ -77,7 +77,7 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
   let production: Production | undefined
   let watch: CommitWatch | undefined
   try {
-    broker = await startBroker({ nodes: options.nodes, proxied: true, jvm: JVM, config: configOf(options.nodes) })
+    broker = await started(options.nodes, say)
     const kafka = pastTheProxies(broker)
     const admin = kafka.admin()
     await admin.connect()
@@ -194,6 +194,15 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
     await broker?.stop()
     close()
   }
+}
+
+/** Three nodes that begin at once on a busy machine may not find each other in time: then they begin once more. */
+async function started(nodes: 1 | 3, say: (text: string) => void): Promise<Broker> {
+  const start = (): Promise<Broker> => startBroker({ nodes, proxied: true, jvm: JVM, config: configOf(nodes) })
+  return start().catch((error: Error) => {
+    say(`the cluster did not start, and is started once more: ${error.message}`)
+    return start()
+  })
 }
 
 /** What the suite itself sees and sends goes past the proxies. */
