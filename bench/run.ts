@@ -8,6 +8,7 @@ import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { startBroker } from '../test/helpers/broker'
+import { buildJvm } from './lib/jvm'
 import { buildAll } from './lib/library'
 import { table, writeReadme } from './lib/report'
 import { isOurs, summarise, type Result } from './lib/result'
@@ -91,6 +92,7 @@ if (positionals.length !== 1 || asked === undefined || !(runs >= 1)) {
 const chosen = await Promise.all((asked === 'all' ? Object.keys(suites) : [asked]).map(loadSuite))
 
 const child = buildAll()
+if (values.jvm) await buildJvm()
 const given = process.env.KAFKA_BROKERS
 // C2 and room in memory, unlike a broker for tests: the broker must not be what is measured.
 const own = given ? undefined : await startBroker({ jvm: ['-Xms1g', '-Xmx1g'] })

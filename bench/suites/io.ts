@@ -1,5 +1,6 @@
-import { client, createTopics, leftWrong, numbered, numberOf, PARTITIONS, produce } from '../lib/kafka'
-import type { RunContext, Suite } from '../lib/suite'
+import { client, createTopics, leftWrong, numbered, numberOf, PARTITIONS, produce, uncommitted } from '../lib/kafka'
+import { runJvm } from '../lib/jvm'
+import type { Measurement, RunContext, Suite } from '../lib/suite'
 import type { System } from '../lib/system'
 import { Tally } from '../lib/tally'
 import { raw } from '../peers/raw'
@@ -68,6 +69,14 @@ class Watch {
   }
 }
 
+async function parallelConsumer({ brokers, prepared, id }: RunContext): Promise<Measurement> {
+  const { topic, records } = (prepared as Prepared).fast
+  const groupId = `io-parallel-${id}`
+  const limits = [records, Math.floor(records / 10), WAIT, CONCURRENCY]
+  const { value, ...counts } = await runJvm('Parallel', [brokers.join(), topic, groupId, ...limits])
+  return { value, counts: { expected: records, ...counts, problems: await uncommitted(brokers, groupId, topic) } }
+}
+
 export const suite: Suite = {
   name: 'io',
   unit: 'records/s',
@@ -79,6 +88,8 @@ export const suite: Suite = {
     `\`partitionsConsumedConcurrently: ${PARTITIONS}\`. That the order was kept, and all committed, is checked. The first ` +
     'tenth of the records is not timed.',
   systems: Object.keys(systems) as [string, ...string[]],
+
+  jvm: ['parallel-consumer'],
 
   async prepare({ brokers, small, id }): Promise<Prepared> {
     const sizes: Record<Pace, number> = small
@@ -96,6 +107,7 @@ export const suite: Suite = {
   },
 
   async run(name, context: RunContext) {
+    if (name === 'parallel-consumer') return parallelConsumer(context)
     const system = systems[name]
     if (!system) throw new Error(`there is no system ${name}`)
     const { topic, records } = (context.prepared as Prepared)[system.pace]

@@ -1,5 +1,6 @@
 import { client, createTopics, leftWrong, numbered, numberOf, PARTITIONS, produce } from '../lib/kafka'
-import type { Suite } from '../lib/suite'
+import { runJvm, springTrace } from '../lib/jvm'
+import type { Measurement, RunContext, Suite } from '../lib/suite'
 import type { System } from '../lib/system'
 import { Tally } from '../lib/tally'
 import { asyncRetry } from '../peers/async-retry'
@@ -17,6 +18,14 @@ interface Own {
   records: number
 }
 
+async function spring({ brokers, own }: RunContext): Promise<Measurement> {
+  const { topic, records } = own as Own
+  const args = [brokers.join(), topic, topic, records, records / 10, ONE_IN, 1000]
+  const { value, late: _late, ...counts } = await runJvm('Spring', args)
+  const problems = await leftWrong(brokers, springTrace(topic), records / ONE_IN)
+  return { value, counts: { expected: records, ...counts, problems } }
+}
+
 export const suite: Suite = {
   name: 'poison',
   unit: 'records/s',
@@ -26,6 +35,8 @@ export const suite: Suite = {
     'topic. The handler only counts. The first tenth is not timed. That the dead letters are as many as there should be, ' +
     'and that all is committed, is checked.',
   systems: Object.keys(systems) as [string, ...string[]],
+
+  jvm: ['spring'],
 
   async prepareRun(_system, { brokers, small, id }): Promise<Own> {
     const topic = `poison-${id}`
@@ -37,6 +48,7 @@ export const suite: Suite = {
   },
 
   async run(name, context) {
+    if (name === 'spring') return spring(context)
     const run = systems[name]
     if (!run) throw new Error(`there is no system ${name}`)
     const { topic, records } = context.own as Own

@@ -1,6 +1,7 @@
 import { client, createTopics, leftWrong, numbered, numberOf, PARTITIONS, produce } from '../lib/kafka'
 import { percentile, sort } from '../lib/stats'
-import type { Suite } from '../lib/suite'
+import { runJvm, springTrace } from '../lib/jvm'
+import type { Measurement, RunContext, Suite } from '../lib/suite'
 import type { System } from '../lib/system'
 import { Tally } from '../lib/tally'
 import { asyncRetry } from '../peers/async-retry'
@@ -17,6 +18,20 @@ interface Own {
   records: number
 }
 
+const latenessOf = (sorted: readonly number[]): Record<string, number> => ({
+  p50: percentile(sorted, 0.5),
+  p99: percentile(sorted, 0.99),
+  latest: sorted.at(-1) ?? NaN,
+})
+
+async function spring({ brokers, own }: RunContext): Promise<Measurement> {
+  const { topic, records } = own as Own
+  const args = [brokers.join(), topic, topic, records, 0, 'once', DELAY]
+  const { value, late = [], ...counts } = await runJvm('Spring', args)
+  const problems = await leftWrong(brokers, springTrace(topic))
+  return { value, figures: latenessOf(late), counts: { expected: records, ...counts, problems } }
+}
+
 export const suite: Suite = {
   name: 'retry-storm',
   unit: 's',
@@ -28,6 +43,8 @@ export const suite: Suite = {
     'that nothing is a dead letter, is checked.',
   systems: Object.keys(systems) as [string, ...string[]],
 
+  jvm: ['spring'],
+
   async prepareRun(_system, { brokers, small, id }): Promise<Own> {
     const topic = `storm-${id}`
     const records = small ? 1000 : 20_000
@@ -37,6 +54,7 @@ export const suite: Suite = {
   },
 
   async run(name, context) {
+    if (name === 'spring') return spring(context)
     const run = systems[name]
     if (!run) throw new Error(`there is no system ${name}`)
     const { topic, records } = context.own as Own
@@ -66,13 +84,12 @@ export const suite: Suite = {
       during: () => second.complete(PATIENCE),
     }
     const trace = await run(job, context)
-    const sorted = sort(late)
     const problems = await leftWrong(context.brokers, trace)
     const counts = second.counts(problems)
     counts.duplicated += first.counts().duplicated
     return {
       value: (ended - began) / 1000,
-      figures: { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), latest: sorted.at(-1) ?? NaN },
+      figures: latenessOf(sort(late)),
       counts,
     }
   },
