@@ -166,7 +166,9 @@ export function createKafkajsAdmin(kafka: KafkaJsLike): TopicAdmin {
     async createTopics(topics) {
       await ask((admin) =>
         admin.createTopics({
-          waitForLeaders: true,
+          // Whoever asks waits until they can be seen. kafkajs's own wait fails where the broker that it asks does not
+          // know the new topic yet, as on a busy cluster.
+          waitForLeaders: false,
           topics: topics.map(({ topic, partitions: numPartitions, config }) => ({
             topic,
             numPartitions,

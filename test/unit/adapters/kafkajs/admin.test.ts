@@ -222,3 +222,19 @@ test('what was answered is let go: a connection that lasts for months does not k
   }
   expect(answers.filter((answer) => answer.deref() !== undefined).length).toBeLessThan(5)
 })
+
+describe('createTopics()', () => {
+  test('succeeds where the broker that was asked does not know the new topics yet', async () => {
+    const made: string[] = []
+    const kafka = createStubKafka({
+      // As kafkajs does it: with waitForLeaders it asks for the metadata at once, and gives up at UNKNOWN_TOPIC_OR_PARTITION.
+      createTopics: async ({ topics, waitForLeaders }) => {
+        made.push(...topics.map(({ topic }) => topic))
+        if (waitForLeaders !== false) throw missing
+        return true
+      },
+    })
+    await createKafkajsAdmin(kafka).createTopics([{ topic: 'a.retry.1m', partitions: 3, config: {} }])
+    expect(made).toEqual(['a.retry.1m'])
+  })
+})
