@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { Kafka, logLevel, type KafkaConfig } from 'kafkajs'
 import { expect, vi } from 'vitest'
+import { withGuardedConnections } from '../../src/adapters/kafkajs/framing'
+import type { KafkaJsLike } from '../../src/adapters/kafkajs/kafkajs-like'
 import { PROCESS, systemClock } from '../../src/ports'
 import { gateWith, type Stage, type StoredRecord } from './stage'
 import { Wire } from './wire'
@@ -14,13 +16,16 @@ const LOOK_EVERY = 25
 export async function realStage(brokers: string[]): Promise<Stage> {
   const client = (more: Partial<KafkaConfig> = {}): Kafka =>
     Object.assign(
-      new Kafka({
-        clientId: 'contract',
-        brokers,
-        logLevel: logLevel.NOTHING,
-        retry: { initialRetryTime: 50, retries: 8 },
-        ...more,
-      }),
+      // What bends the client has methods of its own, and the engine leaves the connections of such a client alone.
+      withGuardedConnections(
+        new Kafka({
+          clientId: 'contract',
+          brokers,
+          logLevel: logLevel.NOTHING,
+          retry: { initialRetryTime: 50, retries: 8 },
+          ...more,
+        }) as unknown as KafkaJsLike,
+      ) as unknown as Kafka,
       // Each plays a process of its own: what a dead one still has at work is no concern of the others.
       { [PROCESS]: {} },
     )

@@ -4,19 +4,14 @@
  * (bench/README.md has the figures).
  *
  * Only what is in good order, and in the one version that kafkajs speaks with brokers since 2.3, is decoded here. Of
- * anything else (another message format, a codec other than gzip, a length that leads out of its record) nothing is said,
- * and kafkajs decodes the whole answer itself: so its errors stay its own.
+ * anything else (another message format, a compressed batch, whose codec kafkajs's user may have chosen, a length that leads out
+ * of its record) nothing is said, and kafkajs decodes the whole answer itself: so its errors stay its own.
  *
  * Must never happen: an object that kafkajs would have made differently (test/unit/adapters/fetch-decoder.test.ts holds both
  * against each other); a record left out.
  */
-import { unzip } from 'node:zlib'
-import { promisify } from 'node:util'
-
 /** The version of the request that is answered. */
 export const FETCH_VERSION = 11
-
-const inflate = promisify(unzip)
 
 /** Of a batch: where its fields stand, https://kafka.apache.org/documentation/#recordbatch. */
 const AT = {
@@ -40,7 +35,6 @@ const LEAST = 49
 
 const MAGIC = 2
 const CODEC = 0x07
-const GZIP = 1
 const LOG_APPEND_TIME = 0x08
 const TRANSACTIONAL = 0x10
 const CONTROL = 0x20
@@ -95,15 +89,15 @@ interface BatchContext {
 class NotOurs extends Error {}
 
 /** Undefined where kafkajs is to decode it. */
-export async function decodeFetch(answer: Buffer): Promise<DecodedFetch | undefined> {
+export function decodeFetch(answer: Buffer): DecodedFetch | undefined {
   try {
-    return await decode(new Reader(answer, 0, answer.length))
+    return decode(new Reader(answer, 0, answer.length))
   } catch {
     return undefined
   }
 }
 
-async function decode(from: Reader): Promise<DecodedFetch> {
+function decode(from: Reader): DecodedFetch {
   const clientSideThrottleTime = from.int32()
   const errorCode = from.int16()
   const sessionId = from.int32()
@@ -111,13 +105,13 @@ async function decode(from: Reader): Promise<DecodedFetch> {
   for (let topics = from.count(); topics > 0; topics--) {
     const topicName = from.string()
     const partitions: DecodedPartition[] = []
-    for (let left = from.count(); left > 0; left--) partitions.push(await decodePartition(from))
+    for (let left = from.count(); left > 0; left--) partitions.push(decodePartition(from))
     responses.push({ topicName, partitions })
   }
   return { throttleTime: 0, clientSideThrottleTime, errorCode, sessionId, responses }
 }
 
-async function decodePartition(from: Reader): Promise<DecodedPartition> {
+function decodePartition(from: Reader): DecodedPartition {
   const partition = from.int32()
   const errorCode = from.int16()
   const highWatermark = from.int64().toString()
@@ -130,7 +124,7 @@ async function decodePartition(from: Reader): Promise<DecodedPartition> {
   const preferredReadReplica = from.int32()
   const messages: DecodedMessage[] = []
   const size = from.int32()
-  if (size > 0) await decodeBatches(from.part(size), messages)
+  if (size > 0) decodeBatches(from.part(size), messages)
   return {
     partition,
     errorCode,
@@ -144,7 +138,7 @@ async function decodePartition(from: Reader): Promise<DecodedPartition> {
 }
 
 /** The broker cuts off the last batch where it may send no more: what is not whole is left. */
-async function decodeBatches(from: Reader, messages: DecodedMessage[]): Promise<void> {
+function decodeBatches(from: Reader, messages: DecodedMessage[]): void {
   if (from.left < LEAST) throw new NotOurs()
   while (from.left >= LEAST) {
     const { buffer, at } = from
@@ -153,17 +147,11 @@ async function decodeBatches(from: Reader, messages: DecodedMessage[]): Promise<
     if (buffer[at + AT.magic] !== MAGIC || size < AT.records - LEAD) throw new NotOurs()
     const end = at + LEAD + size
     const attributes = buffer.readInt16BE(at + AT.attributes)
+    if ((attributes & CODEC) !== 0) throw new NotOurs()
     const context = contextOf(buffer, at, attributes)
     const base = small(buffer, at)
     const first = small(buffer, at + AT.firstTimestamp)
-    const codec = attributes & CODEC
-    if (codec === 0) {
-      decodeRecords(new Reader(buffer, at + AT.count, end), base, first, context, messages)
-    } else if (codec === GZIP && buffer.readInt32BE(at + AT.count) > 0) {
-      const count = buffer.readInt32BE(at + AT.count)
-      const inside = await inflate(buffer.subarray(at + AT.records, end))
-      decodeRecords(new Reader(inside, 0, inside.length), base, first, context, messages, count)
-    } else throw new NotOurs()
+    decodeRecords(new Reader(buffer, at + AT.count, end), base, first, context, messages)
     from.at = end
   }
 }
@@ -191,8 +179,8 @@ function decodeRecords(
   first: number,
   context: BatchContext,
   messages: DecodedMessage[],
-  count = from.int32(),
 ): void {
+  const count = from.int32()
   if (count < 0) throw new NotOurs()
   const { isControlBatch, timestampType, maxTimestamp } = context
   // Many records of a batch bear the same time.

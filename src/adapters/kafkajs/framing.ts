@@ -109,7 +109,7 @@ export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
       }
       return client
     }
-    Object.defineProperty(ours, name, { value })
+    Object.defineProperty(ours, name, { value, configurable: true, writable: true })
   }
   return ours
 }
@@ -214,7 +214,7 @@ function isConnection(one: Partial<ConnectionLike>): one is ConnectionLike {
 function decodedFaster(sending: Sending): Sending {
   const { request, response } = sending
   if (request?.apiName !== 'Fetch' || request.apiVersion !== FETCH_VERSION || !response) return sending
-  const decode = async (answer: Buffer): Promise<unknown> => (await decodeFetch(answer)) ?? response.decode(answer)
+  const decode = async (answer: Buffer): Promise<unknown> => decodeFetch(answer) ?? response.decode(answer)
   return { ...sending, response: { ...response, decode } }
 }
 

@@ -73,7 +73,7 @@ test('property: what is decoded is what kafkajs makes of it', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(partitionSpec, { maxLength: 3 }), async (partitions) => {
       const encoded = fetchAnswer(partitions)
-      const decoded = await decodeFetch(encoded)
+      const decoded = decodeFetch(encoded)
       runs++
       if (decoded === undefined) return
       ours++
@@ -84,13 +84,13 @@ test('property: what is decoded is what kafkajs makes of it', async () => {
   expect(ours, 'most is decoded here').toBeGreaterThan(runs / 10)
 })
 
-test('everything that is usual is decoded here, gzip, transactions and control records included', async () => {
+test('everything that is usual is decoded here, transactions and control records included', async () => {
   const usual = fc.record({
     firstOffset: fc.bigInt({ min: 0n, max: 10n ** 12n }),
     firstTimestamp: fc.constantFrom(-1n, 1_790_000_000_000n),
     maxTimestamp: fc.constant(1_790_000_000_500n),
     leaderEpoch: fc.nat(9),
-    attributes: fc.constantFrom(0, 1, 8, 9, 16, 16 | 32, 24),
+    attributes: fc.constantFrom(0, 8, 16, 16 | 32, 24),
     producerId: fc.constantFrom(-1n, 17n),
     records: fc.array(
       recordSpec.map((one) => ({
@@ -104,7 +104,7 @@ test('everything that is usual is decoded here, gzip, transactions and control r
   await fc.assert(
     fc.asyncProperty(fc.array(usual, { minLength: 1, maxLength: 3 }), async (batches) => {
       const encoded = fetchAnswer([{ partition: 3, batches, aborted: 'none', cut: 0 }])
-      const decoded = await decodeFetch(encoded)
+      const decoded = decodeFetch(encoded)
       expect(decoded).toBeDefined()
       same(decoded, await kafkajs.decode(encoded))
     }),
@@ -119,14 +119,14 @@ test('property: of an answer with wrong bytes in it, nothing is said that kafkaj
       // The counts of topics and partitions stay: kafkajs would make arrays of as many.
       const from = 26
       for (const [at, byte] of changes) if (encoded.length > from) encoded[from + (at % (encoded.length - from))] = byte
-      const decoded = await decodeFetch(encoded)
+      const decoded = decodeFetch(encoded)
       if (decoded !== undefined) same(decoded, await kafkajsSays(encoded))
     }),
     { numRuns: 1000 },
   )
 })
 
-test('a batch in a codec that is not known here, or with a count that cannot be, is left to kafkajs', async () => {
+test('a compressed batch, or one with a count that cannot be, is left to kafkajs', async () => {
   const one = { attributes: 0, timestampDelta: 0n, offsetDelta: 0, key: null, value: null, headers: [] }
   const batchOf = (attributes: number): BatchSpec => ({
     firstOffset: 5n,
@@ -139,12 +139,12 @@ test('a batch in a codec that is not known here, or with a count that cannot be,
   })
   const made = (attributes: number): Buffer =>
     fetchAnswer([{ partition: 0, batches: [batchOf(0), batchOf(attributes)], aborted: [], cut: 0 }])
-  expect(await decodeFetch(made(0))).toBeDefined()
-  for (const codec of [2, 3, 4, 7]) expect(await decodeFetch(made(codec))).toBeUndefined()
+  expect(decodeFetch(made(0))).toBeDefined()
+  for (const codec of [1, 2, 3, 4, 7]) expect(decodeFetch(made(codec))).toBeUndefined()
   const negative = made(0)
   // The count of the second batch: behind it stands its one record, of eight bytes with its length.
   negative.writeInt32BE(-2, negative.length - 12)
-  expect(await decodeFetch(negative)).toBeUndefined()
+  expect(decodeFetch(negative)).toBeUndefined()
 })
 
 test('keys and values are views of what was read, not copies', async () => {
@@ -168,7 +168,7 @@ test('keys and values are views of what was read, not copies', async () => {
     },
   ]
   const encoded = fetchAnswer([{ partition: 0, batches, aborted: [], cut: 0 }])
-  const decoded = await decodeFetch(encoded)
+  const decoded = decodeFetch(encoded)
   const message = decoded?.responses[0]?.partitions[0]?.messages[0]
   expect([message?.offset, message?.value?.toString(), message?.value?.buffer]).toEqual(['5', 'value', encoded.buffer])
 })
