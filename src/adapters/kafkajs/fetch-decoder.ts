@@ -7,9 +7,10 @@
  * anything else (another message format, a compressed batch, whose codec kafkajs's user may have chosen, a length that leads out
  * of its record) nothing is said, and kafkajs decodes the whole answer itself: so its errors stay its own.
  *
- * Must never happen: an object that kafkajs would have made differently (test/unit/adapters/fetch-decoder.test.ts holds both
- * against each other); a record left out.
+ * Must never happen: an object that kafkajs would have made differently (test/unit/adapters/kafkajs/fetch-decoder.test.ts holds
+ * both against each other); a record left out.
  */
+
 /** The version of the request that is answered. */
 export const FETCH_VERSION = 11
 
