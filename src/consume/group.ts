@@ -440,10 +440,8 @@ export class Group {
         epoch: () => this.#epoch,
         stopped: () => (exactly ? this.#closing : this.#stopping),
         wait: (ms) => this.#waitUnlessStopped(ms),
-        ...(exactly && {
-          prepare: (asked: readonly Lane[]) => this.#prepare(asked),
-          settledOffsets: (asked: readonly Lane[]) => this.#consumer.settledOffsets(asked),
-        }),
+        ...(exactly && { prepare: (asked: readonly Lane[]) => this.#prepare(asked) }),
+        settledOffsets: (asked) => this.#consumer.settledOffsets(asked),
         ready: () => this.#consumer.running,
         commit: (entries) => this.#consumer.commit(entries),
         open: (lane, position, committed, { done, marks }) => {

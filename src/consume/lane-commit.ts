@@ -87,7 +87,7 @@ function asItIs({ tracker }: Lane): { frontier: bigint; beyond: readonly OffsetR
 export function noteSent(lane: Lane, draft: CommitDraft): void {
   lane.sent.push(draft)
   if (lane.sent.length > MAX_SENT) lane.sent.shift()
-  if (draft.mark) lane.marks?.sent(draft.mark)
+  if (draft.mark) lane.marks?.sent(lane, draft.mark)
 }
 
 /** It was sent, and it is sure that it was not stored and never will be: who holds the same has it from somebody else. */

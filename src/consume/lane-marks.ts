@@ -114,8 +114,12 @@ export class LaneMarks {
     return Math.max(this.floor, Math.min(Math.ceil(atThisPace), MAX_RESERVE))
   }
 
-  sent({ marks, reach, reserve, measuredAt }: MarkDraft): void {
-    if (marks.open) this.marked = true
+  sent(lane: Marked, { marks, limit, reach, reserve, measuredAt }: MarkDraft): void {
+    if (marks.open) {
+      this.marked = true
+      // From now on the broker may hold this one, which covers less than the one before where the lane has become slower.
+      if (lane.limit !== NO_LIMIT) lane.limit = Math.min(lane.limit, limit)
+    }
     this.#reserve = reserve
     if (measuredAt !== undefined) {
       this.#reachBefore = reach

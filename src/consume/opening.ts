@@ -51,8 +51,8 @@ export interface OpeningOptions {
   commit(entries: readonly CommitEntry[]): Promise<void>
   /** What must be done before the offsets of these may be read; the lanes for which it is. Exactly-once only. */
   prepare?(lanes: readonly Lane[]): Promise<readonly Lane[]>
-  /** In place of a plain look-up, for these lanes. */
-  settledOffsets?(lanes: readonly Lane[]): Promise<readonly CommittedOffset[] | undefined>
+  /** In place of a plain look-up, for these lanes; undefined where the client cannot ask so. */
+  settledOffsets(lanes: readonly Lane[]): Promise<readonly CommittedOffset[] | undefined>
   open(lane: Lane, position: bigint, committed: Commit | undefined, told: Told): void
   goOn(lane: Lane): void
   reopen(lane: Lane, committed: Commit, told: Told): void
@@ -90,10 +90,7 @@ async function openSome(options: OpeningOptions, all: readonly Lane[], stale: ()
   const turns = new Map(lanes.map((lane) => [lane, lane.turn]))
   // Before the question: a commit that is acknowledged while it is asked says nothing of an answer without it.
   const stood = new Map(lanes.map((lane) => [lane, lane.committed]))
-  const { settledOffsets } = options
-  const committed = settledOffsets
-    ? await readSettled(options, topics, () => settledOffsets(lanes))
-    : await options.admin.committed(options.groupId, topics)
+  const committed = await readSettled(options, topics, lanes)
   if (stale()) return []
   for (const topic of topics) {
     // One that is open already (a look-up of another topic has failed after it) is not asked about again.
@@ -142,12 +139,12 @@ function isUnknown({ state }: Lane): boolean {
 
 /** Of the others of a topic it is enough to know whether they have an offset at all. */
 async function readSettled(
-  { admin, groupId }: OpeningOptions,
+  { admin, groupId, settledOffsets }: OpeningOptions,
   topics: readonly string[],
-  ask: () => Promise<readonly CommittedOffset[] | undefined>,
+  lanes: readonly Lane[],
 ): Promise<readonly CommittedOffset[]> {
   const committed = await admin.committed(groupId, topics)
-  const settled = await ask()
+  const settled = await settledOffsets(lanes)
   if (settled === undefined) return committed
   const places = new Set(settled.map(laneKey))
   return [...committed.filter((entry) => !places.has(laneKey(entry))), ...settled]

@@ -99,8 +99,9 @@ export interface GroupConsumer {
   /** Whether a commit is surely tried but once. Before the first batch the client may repeat it in a later generation. */
   readonly commitsOnce: boolean
   /**
-   * What the group has committed for these partitions, with every transaction that has ended counted in: a plain look-up
-   * may miss, for a moment, what the last one committed (before Kafka 4). Undefined where the client cannot ask so.
+   * What the group has committed for these partitions: all that was acknowledged, and every transaction that has ended. A plain
+   * look-up may miss for a moment what the last transaction committed (before Kafka 4), and what was acknowledged just before
+   * the group got another coordinator (Kafka 4). Undefined where the client cannot ask so.
    */
   settledOffsets(partitions: readonly TopicPartition[]): Promise<readonly CommittedOffset[] | undefined>
 }

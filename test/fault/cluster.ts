@@ -1,5 +1,7 @@
 /** The rest of the stage: a load, a watch on the commits, and what stands on the topics at the end. */
 import type { Admin, Kafka } from 'kafkajs'
+import { clusterOf, withGuardedConnections } from '../../src/adapters/kafkajs/framing'
+import { askOnce, type CoordinatorsLike } from '../../src/adapters/kafkajs/stable-offsets'
 import { unpackDone } from '../../src/consume/done-beyond'
 import type { SeenCommit } from './evidence'
 import { encodeWish, wishOf, type Wish } from './payload'
@@ -69,6 +71,11 @@ export async function startLoad(
 export interface CommitWatch {
   /** Every commit that was lower than one before it. kafkajs itself commits -1 and -2 on a cut log: those are left out. */
   readonly falls: readonly string[]
+  /**
+   * The same on a topic that was made anew just before: a commit of the old log that was on its way, and landed on the new one.
+   * The broker knows the topic by its name only; the engine finds out by what it fetches, and says where the new one stands.
+   */
+  readonly stale: readonly string[]
   /** By `topic/partition`, in order of time: each commit that differed from the one before. */
   readonly history: ReadonlyMap<string, readonly SeenCommit[]>
   readonly looks: number
@@ -77,40 +84,60 @@ export interface CommitWatch {
   stop(): Promise<void>
 }
 
-/** Looks at the committed offsets of groups every `everyMs`. */
+/** So long after a topic was made anew, ms, the engine may not have found out. */
+const REMADE_MS = 30_000
+/** More partitions than any topic here has. */
+const PARTITIONS = Array.from({ length: 16 }, (_, partition) => partition)
+
+/**
+ * Looks at the committed offsets of groups every `everyMs`, so that nothing acknowledged is missing in what it sees: after a
+ * change of the coordinator a plain look-up may show less than one before (stable-offsets.ts).
+ */
 export async function watchCommits(
   kafka: Kafka,
   groups: ReadonlyMap<string, string>,
   everyMs = 50,
 ): Promise<CommitWatch> {
-  const admin = kafka.admin()
+  const admin = withGuardedConnections(kafka).admin()
   await admin.connect()
+  const cluster = clusterOf(admin) as CoordinatorsLike
   const highest = new Map<string, bigint>()
+  const remadeAt = new Map<string, number>()
   const falls: string[] = []
+  const stale: string[] = []
   const history = new Map<string, SeenCommit[]>()
   const last = new Map<string, string>()
   let looks = 0
   let looking: Promise<void> | undefined
-  const look = async (): Promise<void> => {
-    for (const [groupId, topic] of groups) {
-      const found = await admin.fetchOffsets({ groupId, topics: [topic] }).catch(() => [])
-      for (const { partition, offset, metadata } of found.flatMap(({ partitions }) => partitions)) {
-        const key = `${groupId} ${topic}/${partition}`
-        const now = BigInt(offset)
-        const before = highest.get(key) ?? -1n
-        if (now < 0n) continue
-        if (now < before) falls.push(`${key}: from ${before} to ${now}`)
-        highest.set(key, now)
-        const text = `${offset} ${metadata}`
-        if (last.get(key) === text) continue
-        last.set(key, text)
-        const seen = history.get(`${topic}/${partition}`) ?? []
-        history.set(`${topic}/${partition}`, seen)
-        seen.push({ at: Date.now(), offset: now, done: unpackDone(now, metadata ?? '') ?? [] })
-      }
-    }
+  const lookAt = async (groupId: string, topic: string): Promise<void> => {
+    const places = PARTITIONS.map((partition) => ({ topic, partition }))
+    const answer = await askOnce(cluster, groupId, places).catch(() => null)
+    if (answer === undefined) throw new Error('the broker cannot be asked for stable offsets')
+    if (answer?.errorCode !== 0) return
     looks++
+    for (const { partition, offset, metadata, errorCode } of answer.offsets) {
+      if (errorCode !== 0 || offset < 0n) continue
+      const place = `${topic}/${partition}`
+      const key = `${groupId} ${place}`
+      const before = highest.get(key) ?? -1n
+      if (offset < before) {
+        const isStale = Date.now() - (remadeAt.get(topic) ?? -Infinity) < REMADE_MS
+        ;(isStale ? stale : falls).push(`${key}: from ${before} to ${offset}`)
+        if (isStale) history.delete(place)
+      }
+      highest.set(key, offset)
+      const text = `${offset} ${metadata}`
+      if (last.get(key) === text) continue
+      last.set(key, text)
+      const seen = history.get(place) ?? []
+      history.set(place, seen)
+      seen.push({ at: Date.now(), offset, done: unpackDone(offset, metadata ?? '') ?? [] })
+    }
   }
+  const look = async (): Promise<void> => {
+    for (const [groupId, topic] of groups) await lookAt(groupId, topic)
+  }
+  await look()
   const timer = setInterval(() => {
     looking ??= look().finally(() => {
       looking = undefined
@@ -118,11 +145,13 @@ export async function watchCommits(
   }, everyMs)
   return {
     falls,
+    stale,
     history,
     get looks() {
       return looks
     },
     forget(topic) {
+      remadeAt.set(topic, Date.now())
       for (const key of highest.keys()) if (key.includes(` ${topic}/`)) highest.delete(key)
       for (const key of history.keys()) if (key.startsWith(`${topic}/`)) history.delete(key)
     },

@@ -45,7 +45,9 @@ export interface Outcome {
   readonly faults: CarriedOut['faults']
   readonly notBroughtAbout: CarriedOut['notBroughtAbout']
   readonly problems: readonly string[]
-  readonly counts: Readonly<Record<'kafkajsDeaths' | 'lingering' | 'failedStarts' | 'acknowledged', number>>
+  readonly counts: Readonly<
+    Record<'kafkajsDeaths' | 'lingering' | 'failedStarts' | 'acknowledged' | 'staleCommits', number>
+  >
   /** Where the evidence lies; it is removed where there is no problem. */
   readonly folder: string
   readonly story: string
@@ -141,6 +143,7 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
       await crew.stopAll()
       await watch.stop()
       problems.push(...crew.unexpected)
+      if (watch.looks === 0) problems.push('the commits could not be watched')
 
       const standing = [...kept, ...(await readAll(kafka, admin, [topic, ...tiers, dlq, out], 'reader'))]
       writeFileSync(
@@ -179,7 +182,16 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
       const copies = standing.filter((one) => tiers.includes(one.topic) || one.topic === dlq)
       problems.push(...findings.problems, ...changedBytes(on(topic), copies))
       const { kafkajsDeaths, lingering, failedStarts } = crew
-      const counts = { kafkajsDeaths, lingering, failedStarts, acknowledged: production.acknowledged.size }
+      const { stale, history } = watch
+      const staleCommits = stale.length
+      const counts = {
+        kafkajsDeaths,
+        lingering,
+        failedStarts,
+        acknowledged: production.acknowledged.size,
+        staleCommits,
+      }
+      writeFileSync(join(folder, 'commits.jsonl'), commitLines(history, stale))
       writeFileSync(join(folder, 'windows.json'), JSON.stringify(windows))
       writeFileSync(join(folder, 'problems.txt'), `${problems.join('\n')}\n`)
       const place = /\S+\/\d+@\d+/.exec(findings.problems[0] ?? '')?.[0]
@@ -194,6 +206,19 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
     await broker?.stop()
     close()
   }
+}
+
+/** Every commit that was seen, for a person to read. */
+function commitLines(history: CommitWatch['history'], stale: readonly string[]): string {
+  const lines = [...history].flatMap(([place, seen]) =>
+    seen.map(({ at, offset, done }) => ({
+      at,
+      place,
+      offset: `${offset}`,
+      done: done.map(({ from, to }) => `${from}-${to}`),
+    })),
+  )
+  return [...stale.map((text) => ({ stale: text })), ...lines].map((line) => `${JSON.stringify(line)}\n`).join('')
 }
 
 /** Three nodes that begin at once on a busy machine may not find each other in time: then they begin once more. */

@@ -12,7 +12,7 @@ import { RetrylineError } from '../../errors'
 import type { TopicPartition } from '../../ports'
 import type { TransactionLike } from './kafkajs-like'
 import { askBroker, NO_TAGS, Reader, text, varint, type Api } from './raw-request'
-import { askOnce, UNSTABLE_OFFSET_COMMIT, type CoordinatorsLike } from './stable-offsets'
+import { askOnce, NOT_THERE, UNSTABLE_OFFSET_COMMIT, type CoordinatorsLike } from './stable-offsets'
 
 /** A group's offset, which the transactions of one id move. */
 export interface OffsetOf extends TopicPartition {
@@ -20,8 +20,6 @@ export interface OffsetOf extends TopicPartition {
 }
 
 const TRANSACTION_COORDINATOR = 1
-/** Loading, not available, another one. */
-const NOT_THERE: ReadonlySet<number> = new Set([14, 15, 16])
 
 export type End = 'committed' | 'aborted'
 /** `Empty`, which it is when it was taken over and not used since, tells of no end; what is open the next owner aborts. */

@@ -1,16 +1,22 @@
 /**
- * Reads committed offsets together with what every transaction that has ended made of them.
+ * Reads committed offsets, nothing that was acknowledged or has ended left out. A plain look-up may be behind:
  *
- * Before Kafka 4 the coordinator of a group takes over the offsets of a committed transaction a moment after it is over:
- * even who has just taken its id over may read the offset of before, and would do again what stands committed. A broker
- * says so where it is asked to (`require_stable`, in version 7 of OffsetFetch), which kafkajs does not know; the request is
- * made here and sent over kafkajs's own connection to the coordinator.
+ * - Before Kafka 4 the coordinator of a group takes over the offsets of a committed transaction a moment after it is over: even
+ *   who has just taken its id over may read the offset of before.
+ * - From Kafka 4 on a broker that has just become the coordinator answers from below the high watermark that it knows, and as a
+ *   follower it was told of that late: acknowledged commits are missing, until its own followers have fetched once.
+ *
+ * Either way, what stands committed would be done again. A broker takes care where it is asked to (`require_stable`, in version 7 of
+ * OffsetFetch), as Java's client always does and kafkajs cannot; the request is made here and sent over kafkajs's own
+ * connection to the coordinator.
  */
 import { RetrylineError } from '../../errors'
 import type { Clock, CommittedOffset, TopicPartition } from '../../ports'
 import { askBroker, int32, NO_TAGS, Reader, text, varint, type Api, type RawBroker } from './raw-request'
 
 export const UNSTABLE_OFFSET_COMMIT = 88
+/** The coordinator loads, is not available, or is another one now. */
+export const NOT_THERE: ReadonlySet<number> = new Set([14, 15, 16])
 /** How often it is asked again, and how long, ms. */
 const LOOK_EVERY = 20
 const LOOK_FOR = 5_000
@@ -36,7 +42,8 @@ export async function readStable(
     const { errorCode, offsets } = answer
     const codes = [errorCode, ...offsets.map((one) => one.errorCode)].filter((code) => code !== 0)
     if (codes.length === 0) return offsets
-    if (codes.some((code) => code !== UNSTABLE_OFFSET_COMMIT) || clock.monotonic() > until) {
+    const passes = codes.every((code) => code === UNSTABLE_OFFSET_COMMIT || NOT_THERE.has(code))
+    if (!passes || clock.monotonic() > until) {
       throw new RetrylineError(
         'RETRYLINE_CONNECT',
         `the broker does not tell the offsets of '${groupId}' (${codes[0]})`,

@@ -34,7 +34,7 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
   let listener!: GroupListener
   const consumer = {
     ...{ start: () => Promise.resolve(), stop: () => Promise.resolve(), running: true },
-    ...{ seek: nothing, pause: nothing, resume: nothing },
+    ...{ seek: nothing, pause: nothing, resume: nothing, settledOffsets: () => Promise.resolve(undefined) },
     commit(entries: readonly CommitEntry[]) {
       requests++
       for (const { offset } of entries) if (offset !== (commits.at(-1) ?? 0n)) commits.push(offset)

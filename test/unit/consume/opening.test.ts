@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Lane } from '../../../src/consume/lane'
 import { packDone } from '../../../src/consume/done-beyond'
 import { openLanes } from '../../../src/consume/opening'
-import type { CommitEntry, LogRange, TopicAdmin } from '../../../src/ports'
+import type { CommitEntry, CommittedOffset, LogRange, TopicAdmin } from '../../../src/ports'
 import { createTestClock } from '../../helpers/test-clock'
 import { hold, isSettled, lane, recorder } from './given'
 
@@ -30,6 +30,8 @@ function setUp(given: Given) {
   let stopped = false
   let ready = true
   let gate: Promise<unknown> = Promise.resolve()
+  /** What a look-up that waits for all that was acknowledged tells, where it is to be more than the plain one. */
+  let settled: readonly CommittedOffset[] | undefined
   const called = async (name: string): Promise<void> => {
     calls.push(name)
     await gate
@@ -71,6 +73,7 @@ function setUp(given: Given) {
         epoch: () => epoch,
         stopped: () => stopped,
         ready: () => ready,
+        settledOffsets: () => Promise.resolve(settled),
         async commit(entries: readonly CommitEntry[]) {
           await called('commit')
           for (const { topic, partition, offset } of entries) {
@@ -110,6 +113,7 @@ function setUp(given: Given) {
     open,
     assignAnew: () => void epoch++,
     stop: () => void (stopped = true),
+    settle: (offset: bigint) => void (settled = [{ topic: 'orders', partition: 0, offset, metadata: null }]),
     setReady: (now: boolean) => void (ready = now),
     holdAnswers() {
       const held = hold()
@@ -126,6 +130,22 @@ function kept(committed: bigint | undefined, partition = 0): Lane {
   one.state = 'verifying'
   return one
 }
+
+describe('a coordinator that is new and answers from before its time', () => {
+  test('a lane begins where the look-up that waits for all commits says', async () => {
+    const { open, done, settle } = setUp({ committed: { 'orders/0': 47n } })
+    settle(48n)
+    await open([lane()])
+    expect(done).toEqual(['open orders/0 at 48, committed 48'])
+  })
+
+  test('a kept lane whose last commit was acknowledged goes on', async () => {
+    const { open, done, settle } = setUp({ committed: { 'orders/0': 47n } })
+    settle(48n)
+    await open([kept(48n)])
+    expect(done).toEqual(['go on orders/0'])
+  })
+})
 
 describe('rule 7: where a lane begins', () => {
   test('at the committed offset, whatever startFrom says', async () => {

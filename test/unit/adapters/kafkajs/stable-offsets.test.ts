@@ -97,6 +97,13 @@ describe('reading', () => {
     expect(cluster.asked()).toBe(3)
   })
 
+  it.each([14, 15, 16])('asks again while the coordinator is not there: error %i', async (code) => {
+    const clock = createTestClock()
+    const reading = readStable(clusterOf([answerOf(0, code), answerOf(0)]), 'g', wanted, clock)
+    await clock.advance(100)
+    expect(await reading).toMatchObject([{ offset: 5n }])
+  })
+
   it('gives up where that lasts', async () => {
     const clock = createTestClock()
     const reading = readStable(clusterOf([answerOf(88)]), 'g', wanted, clock)
@@ -107,7 +114,7 @@ describe('reading', () => {
 
   it.each([
     ['of a partition', answerOf(29), 29],
-    ['of the group', answerOf(0, 16), 16],
+    ['of the group', answerOf(0, 30), 30],
   ])('any other error, %s, is one at once', async (_, answer, code) => {
     const reading = readStable(clusterOf([answer]), 'g', wanted, createTestClock())
     await expect(reading).rejects.toMatchObject({
