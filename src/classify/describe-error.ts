@@ -16,7 +16,7 @@ export interface ErrorDescription {
 export interface DescriptionLimits {
   /** 1024 by default. */
   readonly messageBytes?: number
-  /** 8192 by default. */
+  /** 8192 by default. With 0 no stack is read: the engine writes a stack's text when it is first read, which is dear. */
   readonly stackBytes?: number
 }
 
@@ -64,7 +64,7 @@ export function describeError(error: unknown, limits: DescriptionLimits = {}): E
   const { chain, gathered } = unfold(error)
   const seen = chain[0] ?? look(error)
   const messages = gathered.slice(0, FEW).map((each) => each.chain[0]?.message ?? '')
-  const stacks = chain.slice(0, FEW).map(({ get }) => get('stack'))
+  const stacks = chain.slice(0, stackBytes > 0 ? FEW : 0).map(({ get }) => get('stack'))
   const [own, ...behind] = stacks.map((stack) => (typeof stack === 'string' ? stack.slice(0, stackBytes) : undefined))
   const causes = behind.flatMap((stack) => (stack === undefined ? [] : [`caused by: ${stack}`]))
   const code = seen.code === undefined ? undefined : truncateUtf8(String(seen.code), NAME_BYTES)

@@ -317,7 +317,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   function tellAttempt(attempt: Attempt, outcome: AttemptOutcome, because: string, { error }: Failure): void {
     if (!attempt.called || !emitter.active.attempt) return
-    const { name: errorClass } = describeError(error)
+    const { name: errorClass } = describeError(error, { stackBytes: 0 })
     emitter.emit('attempt', { ...attemptFields(attempt, clock), outcome, because, errorClass })
   }
 
@@ -437,7 +437,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   async function carry(lane: Lane, entry: Entry, judged: Judged): Promise<void> {
     const rec = toRec(lane.topic, lane.partition, entry.message)
-    const error = describeError(judged.error)
+    // Only a dead letter tells the stack; one that becomes a dead letter below is too large for it.
+    const error = describeError(judged.error, judged.decision.kind === 'dead-letter' ? {} : { stackBytes: 0 })
     const { opened, because, at, latenessMs } = judged
     const failure = { error, because, at, groupId: settings.groupId, release: settings.release, latenessMs }
     let { decision } = judged

@@ -235,7 +235,7 @@ export function createReports(emitter: Emitter, clock: Clock) {
     emitter.emit('attempt', {
       ...attemptFields(attempt, clock),
       outcome: as,
-      ...(outcome.kind === 'failed' && { errorClass: describeError(outcome.error).name }),
+      ...(outcome.kind === 'failed' && { errorClass: describeError(outcome.error, { stackBytes: 0 }).name }),
     })
   }
 

@@ -48,9 +48,17 @@ export function parseIsoTime(text: string): number | undefined {
   return Number.isNaN(ms) || isoTime(ms) !== text ? undefined : ms
 }
 
+// Failures come in storms, and each writes the same time thrice: a Date's text is dear.
+let lastMs = 0
+let lastText = new Date(0).toISOString()
+
 /** ISO 8601 in UTC with ms; a time outside the years 1970 to 9999 becomes the nearest that is inside. */
 export function isoTime(ms: number): string {
-  return new Date(Number.isNaN(ms) ? 0 : Math.min(Math.max(0, ms), LATEST)).toISOString()
+  if (ms !== lastMs) {
+    lastText = new Date(Number.isNaN(ms) ? 0 : Math.min(Math.max(0, ms), LATEST)).toISOString()
+    lastMs = ms
+  }
+  return lastText
 }
 
 /** A name: not empty, valid UTF-8. */

@@ -114,6 +114,14 @@ export function withGuardedConnections(kafka: KafkaJsLike): KafkaJsLike {
   return ours
 }
 
+/** The makers that a client of kafkajs has in its own way, and for which its connections are not guarded. */
+export function ownMakers(kafka: KafkaJsLike): string[] {
+  const isKafkajs = Object.getOwnPropertySymbols(kafka).some(({ description }) => description === CREATE_CLUSTER)
+  if (!isKafkajs) return []
+  const root = rootOf(kafka)
+  return MAKERS.filter((name) => kafka[name] !== root[name])
+}
+
 /** kafkajs's own cluster of a producer, a consumer or an admin client; undefined where its client is not guarded. */
 export function clusterOf(client: object): unknown {
   return clusters.get(client)
@@ -133,9 +141,15 @@ function guardClient(client: Client, guarded: Guarded): void {
 
 /** Methods of a class of the user's own may want to be called on just this object. */
 function isPlain(kafka: KafkaJsLike): boolean {
+  const root = rootOf(kafka)
+  return MAKERS.every((name) => kafka[name] === root[name])
+}
+
+/** The prototype of kafkajs's class, whatever was derived from it. */
+function rootOf(kafka: KafkaJsLike): Partial<KafkaJsLike> {
   let root: object = kafka
   for (let next: unknown; (next = Object.getPrototypeOf(root)) && next !== Object.prototype;) root = next
-  return MAKERS.every((name) => kafka[name] === (root as Partial<KafkaJsLike>)[name])
+  return root
 }
 
 function guardCluster(cluster: Cluster): Guarded | undefined {

@@ -4,7 +4,7 @@ import { explainConnect } from './connect-error'
 import { createKafkajsConsumer } from './consumer'
 import { createDenials } from './denied'
 import { errorType } from './errors'
-import { withGuardedConnections } from './framing'
+import { ownMakers, withGuardedConnections } from './framing'
 import type { KafkaJsLike } from './kafkajs-like'
 import { explainedAdmin } from './explained-admin'
 import { createKafkajsPublisher } from './publisher'
@@ -20,6 +20,7 @@ const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 export function kafkajsDriver(given: KafkaJsLike, logger: Logger): Driver {
   const clock = clockOf(given)
   const kafka = withGuardedConnections(given)
+  warnOfOwnMakers(given, logger)
   const denials = createDenials(kafka)
   const tools = { clock: clock ?? systemClock, logger }
   return {
@@ -47,4 +48,19 @@ export function kafkajsDriver(given: KafkaJsLike, logger: Logger): Driver {
     isTooLarge: (error) => TOO_LARGE.has(errorType(error) ?? ''),
     isFenced: (error) => FENCED.has(errorType(error) ?? ''),
   }
+}
+
+const warned = new WeakSet<object>()
+
+/** Once for each client, however many consumers it serves. */
+function warnOfOwnMakers(given: KafkaJsLike, logger: Logger): void {
+  const own = ownMakers(given)
+  if (own.length === 0 || warned.has(given)) return
+  warned.add(given)
+  logger.warn(
+    `the kafkajs client has a ${own.map((name) => `${name}()`).join(', ')} of its own, so its connections are left as kafkajs ` +
+      'makes them: one that is cut within an answer can hang or end the process, some outlive a stop, and fetches are ' +
+      'decoded more slowly. Give a client as kafkajs makes it, or change the method on Kafka.prototype',
+    { methods: own },
+  )
 }

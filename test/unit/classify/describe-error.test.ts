@@ -48,4 +48,12 @@ describe('describeError', () => {
     expect(message).toBe('€€€')
     expect(Buffer.byteLength(stack ?? '')).toBeLessThanOrEqual(20)
   })
+
+  it('does not touch the stack of an error where none is asked for', () => {
+    let reads = 0
+    const error = Object.defineProperty(new Error('full'), 'stack', { get: () => `read ${++reads}` })
+    expect(describeError(error, { stackBytes: 0 })).toEqual({ name: 'Error', message: 'full', stack: undefined })
+    expect(reads).toBe(0)
+    expect(describeError(error).stack).toBe('read 1')
+  })
 })

@@ -5,8 +5,10 @@ import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import { createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { kafkajsDriver } from '../../../../src/adapters/kafkajs'
 import { guardConnection, withGuardedConnections, type ConnectionLike } from '../../../../src/adapters/kafkajs/framing'
 import type { KafkaJsLike } from '../../../../src/adapters/kafkajs/kafkajs-like'
+import { silentLogger } from '../../../../src/ports'
 import { fetchAnswer } from './fetch-answer'
 
 /** kafkajs's own connection, on sockets that the test writes into. */
@@ -228,6 +230,31 @@ describe('the client', () => {
     ['that is not of kafkajs', { consumer() {}, producer() {}, admin() {} }],
   ])('%s: as it was given', (_, kafka) => {
     expect(withGuardedConnections(kafka as unknown as KafkaJsLike)).toBe(kafka)
+  })
+
+  const warnings = (...kafkas: unknown[]): unknown[][] => {
+    const told: unknown[][] = []
+    const logger = { ...silentLogger, warn: (...args: unknown[]) => told.push(args) }
+    for (const kafka of kafkas) kafkajsDriver(kafka as KafkaJsLike, logger)
+    return told
+  }
+
+  test('with a method of its own: a warning that names it, once for each client', () => {
+    const own = (): object => {
+      const kafka = new Kafka(config)
+      return Object.assign(kafka, { producer: () => new Kafka(config).producer(), admin: () => kafka.admin() })
+    }
+    const [one, other] = [own(), own()]
+    const told = warnings(one, one, other)
+    expect(told).toHaveLength(2)
+    expect(told[0]).toEqual([
+      expect.stringContaining('producer(), admin() of its own'),
+      { methods: ['producer', 'admin'] },
+    ])
+  })
+
+  test('as kafkajs makes it, or not of kafkajs at all: no warning', () => {
+    expect(warnings(new Kafka(config), { consumer() {}, producer() {}, admin() {} })).toEqual([])
   })
 })
 
