@@ -1,4 +1,5 @@
 /** What plain and transactional producers do alike. */
+import { RetrylineError } from '../../errors'
 import type { Acknowledgement } from '../../ports'
 import { toKafkaHeaders, type Outgoing } from '../../record'
 import type { Asked } from './denied'
@@ -18,17 +19,62 @@ export const PRODUCER: NonNullable<Parameters<KafkaJsLike['producer']>[0]> = {
   retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3 },
 }
 
-/** Waits for all in-sync replicas. */
-export async function sendAll(
+/** Messages of a transaction that may be given to brokers once only. */
+const once = new WeakSet<object>()
+const given = new WeakSet<object>()
+
+/**
+ * kafkajs tries what goes to several brokers again as a whole where one of them has failed, and asks anew who leads which partition:
+ * what one broker has taken, and another leads by now, is sent to that one too, under a sequence number of its own, so that
+ * both stand in the transaction. So there is no second try but for a single partition, whose sequence numbers tell it from the
+ * first; the transaction fails, and is begun anew.
+ */
+export const TRANSACTIONAL: typeof PRODUCER = {
+  ...PRODUCER,
+  createPartitioner: () => (args) => {
+    const { message } = args as { message: { partition: number } }
+    if (once.has(message)) {
+      if (given.has(message)) throw new RetrylineError('RETRYLINE_STATE', GIVEN)
+      given.add(message)
+    }
+    return message.partition
+  },
+}
+
+const GIVEN = 'not every broker took its part of the transaction at the first try; it is begun anew'
+
+/** Of a transaction, by a producer that was made `TRANSACTIONAL`. */
+export function sendInTransaction(
   to: Pick<ProducerLike, 'sendBatch'>,
   records: readonly Outgoing[],
+  compress: boolean,
+): Promise<Acknowledgement[]> {
+  const topicMessages = byTopic(records)
+  const [first] = records
+  if (records.some(({ topic, partition }) => topic !== first!.topic || partition !== first!.partition))
+    for (const { messages } of topicMessages) for (const message of messages) once.add(message)
+  return sendAs(to, topicMessages, compress)
+}
+
+/** Waits for all in-sync replicas. */
+export function sendAll(
+  to: Pick<ProducerLike, 'sendBatch'>,
+  records: readonly Outgoing[],
+  compress: boolean,
+): Promise<Acknowledgement[]> {
+  return sendAs(to, byTopic(records), compress)
+}
+
+async function sendAs(
+  to: Pick<ProducerLike, 'sendBatch'>,
+  topicMessages: TopicMessages,
   compress: boolean,
 ): Promise<Acknowledgement[]> {
   const answer = await to.sendBatch({
     acks: -1,
     timeout: BROKER_TIMEOUT,
     ...(compress && { compression: GZIP }),
-    topicMessages: byTopic(records),
+    topicMessages,
   })
   return answer.map(({ topicName, partition, errorCode }) => ({ topic: topicName, partition, errorCode }))
 }

@@ -16,7 +16,7 @@ import type { Asked, Denials } from './denied'
 import { clusterOf } from './framing'
 import { endHanging, isHanging, lastEnd, type End, type OffsetOf } from './hanging'
 import type { KafkaJsLike, ProducerLike, TransactionLike } from './kafkajs-like'
-import { PRODUCER, sendAll, writeTo } from './sending'
+import { sendInTransaction, TRANSACTIONAL, writeTo } from './sending'
 import type { CoordinatorsLike } from './stable-offsets'
 
 /** A transaction that has not ended by then is aborted by the broker, so that its readers may go on, ms (kafkajs's default). */
@@ -52,7 +52,7 @@ export function createKafkajsTransactor(
   async function takeOver(): Promise<void> {
     drop()
     if (closed) throw given()
-    const producer = kafka.producer({ ...PRODUCER, transactionalId, transactionTimeout: TRANSACTION_TIMEOUT })
+    const producer = kafka.producer({ ...TRANSACTIONAL, transactionalId, transactionTimeout: TRANSACTION_TIMEOUT })
     const mine: Held = { producer, connection: producer.connect(), ending: undefined, work: new Set() }
     held = mine
     await mine.connection
@@ -90,7 +90,7 @@ export function createKafkajsTransactor(
     }
     return {
       publish: async (records, compress = false) =>
-        during(mine, explained(sendAll(holding(), records, compress), writeTo(records))),
+        during(mine, explained(sendInTransaction(holding(), records, compress), writeTo(records))),
       sendOffset: async (groupId, { topic, partition, offset, metadata }) =>
         during(
           mine,
