@@ -83,7 +83,7 @@ function setUp({ createPartitioner }: typeof PRODUCER, both = true) {
 test('what one broker has taken is sent to its next leader as something new: kafkajs is as the mend expects', async () => {
   const { log, to } = setUp(PRODUCER)
   await sendAll(to, [record(0), record(1)], false)
-  expect(log).toEqual(['0 from 0', '0 from 1', '1 from 0'])
+  expect(log.sort()).toEqual(['0 from 0', '0 from 1', '1 from 0'])
 })
 
 test('in a transaction there is no second try for what goes to several partitions', async () => {
