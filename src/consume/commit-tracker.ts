@@ -18,13 +18,16 @@ export interface Tracked {
   readonly offset: string
   /** For the last record of a batch: the offset behind the batch. */
   tail: bigint | undefined
+  /** Of all that the tracker was given, the how many-eth; set by it. */
+  place?: number
 }
 
 export class CommitTracker<T extends Tracked> {
-  readonly #items = new Deque<T>()
+  readonly #items = new Deque<Tracked>()
+  #added = 0
   #base: bigint
   /** The last item of the settled run; its end is the frontier. */
-  #passed: T | undefined
+  #passed: Tracked | undefined
   /** Settled items that the frontier has not passed. */
   #beyond = 0
 
@@ -37,7 +40,13 @@ export class CommitTracker<T extends Tracked> {
     return this.#items.length
   }
 
+  /** Of these, the settled ones: they wait for the frontier. */
+  get settledBeyond(): number {
+    return this.#beyond
+  }
+
   add(item: T): void {
+    item.place = this.#added++
     this.#items.push(item)
   }
 
@@ -47,6 +56,9 @@ export class CommitTracker<T extends Tracked> {
     item.settled = true
     if (item !== this.#items.first) {
       this.#beyond++
+      // What waits for the frontier may be very many, and must not keep the records themselves in memory.
+      const { place = 0, offset, tail } = item
+      this.#items.set(place - (this.#added - this.#items.length), { settled: true, offset, tail, place })
       return false
     }
     this.#passed = this.#items.shift()
@@ -64,8 +76,8 @@ export class CommitTracker<T extends Tracked> {
   beyond(): OffsetRange[] {
     if (this.#beyond === 0) return []
     const ranges: OffsetRange[] = []
-    let first: T | undefined
-    let last: T | undefined
+    let first: Tracked | undefined
+    let last: Tracked | undefined
     for (const item of this.#items) {
       if (item.settled) {
         first ??= item

@@ -108,6 +108,7 @@ export function createConsumer<V = unknown, S extends StandardSchema | undefined
       (one) =>
         new Group({
           ...one,
+          partitions: startup.known(one.topics),
           settings,
           topology,
           driver,

@@ -15,6 +15,11 @@ export class Deque<T> {
     return this.#head < this.#items.length ? this.#items[this.#items.length - 1] : undefined
   }
 
+  /** Puts another in the place of the one that stands `at` so many behind the first. */
+  set(at: number, item: T): void {
+    this.#items[this.#head + at] = item
+  }
+
   push(item: T): void {
     this.#items.push(item)
   }

@@ -33,13 +33,13 @@ import { BatchQueue } from './batch-queue'
 import { createCommitter, type Committer } from './committer'
 import { CrashGuard } from './crash-guard'
 import type { MakeTransactions } from './exactly-once'
-import { serialQueue, takeBatch, type Intake } from './intake'
+import { openAgain, serialQueue, takeBatch, type Intake } from './intake'
 import { type Entry, type EntryQueue, Lane, laneKey } from './lane'
 import { openLanes } from './opening'
 import type { LaneHost } from './outages'
 import { createPositions, type Positions } from './positions'
 import type { Processor } from './process-record'
-import { exceedsShare, fetchSizes } from './room'
+import { exceedsShare, fetchSizes, roomOf } from './room'
 import { SharedPlaces } from './shared-places'
 import { Starter } from './starter'
 import { UnfinishedTable } from './unfinished'
@@ -65,6 +65,8 @@ export interface GroupOptions {
   readonly topology: Topology
   readonly groupId: string
   readonly topics: readonly string[]
+  /** Of these topics, as far as is known at the start. */
+  readonly partitions: number
   /** The tier; undefined for the main topics. */
   readonly tier: Tier | undefined
   readonly driver: Driver
@@ -145,7 +147,7 @@ export class Group {
         heartbeatIntervalMs: settings.heartbeatIntervalMs,
         rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
         maxWaitMs: FETCH_WAIT_MS,
-        ...fetchSizes(settings),
+        ...fetchSizes(settings, options.partitions),
         metadataMaxAgeMs: METADATA_MAX_AGE_MS,
         concurrency: BATCHES_AT_ONCE,
       },
@@ -209,6 +211,7 @@ export class Group {
       concurrency: settings.concurrency,
       gated: tier !== undefined,
       mayStart: (lane) => this.#mayStart(lane),
+      prepare: (lane, entry) => openAgain(this.#intake, lane, entry),
       hurry: (lane) => this.#hurry(lane),
       start: (lane, entry) => {
         if (lane.caution === undefined) this.processor.start(lane, entry)
@@ -247,7 +250,7 @@ export class Group {
       stopping: () => this.#stopping,
       together: (lane, entries) => {
         this.#shared.share(entries)
-        this.#starter.reached(lane, entries[entries.length - 1]!.seq)
+        this.#starter.together(lane, entries)
       },
     })
     this.#guard = settings.crashLimit === false ? undefined : this.#makeGuard(settings.crashLimit)
@@ -531,13 +534,14 @@ export class Group {
       return
     }
     lane.synced = true
-    batch.resolve()
     this.unreadable.read(batch, batch.lastOffset + 1n)
-    this.#take(lane, batch)
+    const isWhole = this.#take(lane, batch)
     this.#starter.pump(lane)
-    if (this.#isFull(lane)) {
+    // What was left of a batch comes again once there is room for more than a record or two.
+    const isFull = (): boolean => (isWhole ? this.#isFull(lane) : !this.#hasRoom(lane))
+    if (isFull()) {
       await this.#changeOrTimeout(lane)
-      if (this.#isFull(lane) && !lane.closed && !lane.full) {
+      if (isFull() && !lane.closed && !lane.full) {
         lane.full = true
         this.#consumer.pause(lane)
         this.#reportLane(lane)
@@ -547,12 +551,15 @@ export class Group {
 
   // ── a batch into its lane ────────────────────────────────────────────────────────────────────────────────────────
 
-  #take(lane: Lane, batch: FetchedBatch): void {
-    const next = batch.lastOffset + 1n
-    takeBatch(this.#intake, lane, batch.messages, next)
+  /** Returns whether all of it was taken. */
+  #take(lane: Lane, batch: FetchedBatch): boolean {
+    const next = takeBatch(this.#intake, lane, batch, roomOf(lane, this.lanes.size, this.options.settings))
+    if (next === undefined) return false
+    batch.resolve(next)
     lane.position = next
     if (lane.dirty) this.#committer.poke()
     if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
+    return next > batch.lastOffset
   }
 
   // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────

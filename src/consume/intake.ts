@@ -2,17 +2,16 @@
 import type { Settings } from '../config'
 import { HEADER } from '../envelope'
 import type { Emitter } from '../observe'
-import type { Clock } from '../ports'
-import { type HeaderValue, type Message, toRec } from '../record'
+import type { Clock, FetchedBatch } from '../ports'
+import { type Message, toRec } from '../record'
 import { openRetry } from '../route'
 import type { Topology } from '../topology'
 import type { Tracked } from './commit-tracker'
+import { detach, pinsTooMuch } from './detach'
 import type { Entry, Lane } from './lane'
 import type { LaneQueue } from './lane-queue'
-import { SerialQueue } from './serial-queue'
-
-/** What a record costs in memory beyond its bytes: objects of the client and of ours. Bytes; a rough figure. */
-const RECORD_OVERHEAD = 512
+import { fit, sizeOfMessage, type Room } from './room'
+import { type SerialBatch, SerialQueue } from './serial-queue'
 
 export interface Intake {
   readonly ordering: Settings['ordering']
@@ -25,10 +24,24 @@ export interface Intake {
   readonly settled: (lane: Lane, entry: Entry) => void
 }
 
-/** `messages` are the lane's from now on. `tail`: the offset behind the batch. */
-export function takeBatch(intake: Intake, lane: Lane, messages: Message[], tail: bigint): void {
-  if (lane.queue instanceof SerialQueue) takeSerial(lane, lane.queue, messages, tail)
-  else takeEach(intake, lane, lane.queue, messages, tail)
+/** A batch, or as much of it as there is room for; `messages` are the lane's from now on. Returns the offset behind what was taken, undefined where nothing was. */
+export function takeBatch(
+  intake: Intake,
+  lane: Lane,
+  { messages, lastOffset }: Pick<FetchedBatch, 'messages' | 'lastOffset'>,
+  room: Room,
+): bigint | undefined {
+  const { count, bytes, payload, replayed } = fit(messages, room, lane.held === 0)
+  const whole = count === messages.length
+  if (count === 0 && !whole) return undefined
+  const next = whole ? lastOffset + 1n : BigInt(messages[count - 1]!.offset) + 1n
+  const fitting = whole ? messages : messages.slice(0, count)
+  // What is left of a batch comes again in another response, and what waits on a retry topic may wait for days.
+  const alone = !whole || intake.gated || pinsTooMuch(lane, fitting, payload, room)
+  const own = alone ? detach(fitting) : fitting
+  if (lane.queue instanceof SerialQueue) takeSerial(lane, lane.queue, { messages: own, tail: next, replayed }, bytes)
+  else takeEach(intake, lane, lane.queue, own, next)
+  return next
 }
 
 function takeEach(
@@ -66,6 +79,7 @@ function makeEntry(intake: Intake, lane: Lane, message: Message, tail: bigint | 
     settled: false,
     tail,
     opened: undefined as Entry['opened'],
+    openedAt: undefined as Entry['openedAt'],
     replayed: !intake.gated && isReplay(message),
   }
 }
@@ -85,19 +99,10 @@ function isDone({ emitter }: Intake, lane: Lane, { offset }: Tracked): boolean {
 }
 
 /** Puts a batch into a lane that makes its entries only as they are taken. */
-export function takeSerial(lane: Lane, queue: SerialQueue<Entry>, messages: Message[], tail: bigint): void {
-  let bytes = 0
-  let replayed = false
-  for (const { key, value, headers } of messages) {
-    bytes += RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
-    for (const name in headers) {
-      bytes += name.length + sizeOfHeader(headers[name])
-      // Found in passing: a look-up in the headers of every record would cost more than all the rest of this.
-      if (name === HEADER.replayed) replayed = true
-    }
-  }
-  queue.push({ messages, tail, bytesEach: bytes / messages.length, replayed })
-  lane.held += messages.length
+function takeSerial(lane: Lane, queue: SerialQueue<Entry>, batch: Omit<SerialBatch, 'bytesEach'>, bytes: number): void {
+  const { length } = batch.messages
+  queue.push({ ...batch, bytesEach: bytes / length })
+  lane.held += length
   lane.bytes += bytes
 }
 
@@ -114,6 +119,7 @@ export function serialQueue(intake: Intake, lane: Lane): SerialQueue<Entry> {
       settled: false,
       tail,
       opened: undefined,
+      openedAt: undefined,
       replayed,
     }
     lane.tracker.add(entry)
@@ -125,12 +131,6 @@ export function serialQueue(intake: Intake, lane: Lane): SerialQueue<Entry> {
 
 function isReplay({ headers }: Message): boolean {
   return headers?.[HEADER.replayed] !== undefined
-}
-
-function sizeOfMessage({ key, value, headers }: Message): number {
-  let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
-  for (const name in headers) bytes += name.length + sizeOfHeader(headers[name])
-  return bytes
 }
 
 function orderKey(ordering: Settings['ordering'], key: Buffer | null): string | undefined {
@@ -150,12 +150,16 @@ function isForOthers({ topology, emitter }: Intake, lane: Lane, entry: Open<Entr
     return true
   }
   if (opened.problems.length > 0) emitter.emit('envelope', { ...at, problems: opened.problems })
-  entry.opened = opened
   entry.dueAt = opened.kind === 'reject' ? 0 : (opened.dueAt ?? 0)
+  // What the headers say costs more memory than the record: of one that waits they are read again.
+  if (entry.dueAt <= now) entry.opened = opened
+  else entry.openedAt = now
   return false
 }
 
-function sizeOfHeader(value: HeaderValue): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + sizeOfHeader(one), 0)
-  return value?.length ?? 0
+/** Reads the headers of a record that has waited again, now that it is to start; the same as before comes of it. */
+export function openAgain({ topology }: Intake, lane: Lane, entry: Entry): void {
+  if (entry.openedAt === undefined || entry.opened !== undefined) return
+  const opened = openRetry(toRec(lane.topic, lane.partition, entry.message), topology, entry.openedAt)
+  if (opened.kind !== 'skip') entry.opened = opened
 }

@@ -33,6 +33,8 @@ export interface Entry extends Tracked, Waiting {
   readonly bytes: number
   /** What the headers of a retry or a replay say; of any other record they are read only when it fails. */
   opened: Handled | Rejected | undefined
+  /** When they were read that way, of one that waits until it is due; ms since the epoch. */
+  readonly openedAt: number | undefined
   /** On the main topic: whether a replay may have set its headers, so that they are to be looked at. */
   readonly replayed: boolean
 }
@@ -73,6 +75,8 @@ export class Lane implements TopicPartition {
   /** Records and bytes in memory that are not settled. */
   held = 0
   bytes = 0
+  /** Fetch responses that its records keep in memory, since it was last empty; bytes, at most. */
+  pinned = 0
   running = 0
   /** Copies whose publish has failed at least once and is not through: the lane waits for them. */
   troubled = 0

@@ -20,6 +20,8 @@ export interface StarterOptions {
   mayStart(lane: Lane): boolean
   /** The lane has come, or comes soon, to where it may not start records before that is known at the broker. */
   hurry(lane: Lane): void
+  /** A record that waited is due: what it needs to start. */
+  prepare(lane: Lane, entry: Entry): void
   /** Takes the place until `released`, which may be called from inside. */
   start(lane: Lane, entry: Entry): void
 }
@@ -113,12 +115,21 @@ export class Starter {
     const entry = lane.queue.take(this.#options.gated ? this.#options.clock.now() : 0, lane.limit)
     if (entry === undefined) {
       if (lane.queue.beyond !== undefined) this.#options.hurry(lane)
-    } else this.reached(lane, entry.seq)
+      return undefined
+    }
+    this.#reached(lane, entry.seq)
+    if (this.#options.gated) this.#options.prepare(lane, entry)
     return entry
   }
 
+  /** These, in the order of their numbers, start on one place with the first of them. */
+  together(lane: Lane, entries: readonly Entry[]): void {
+    if (this.#options.gated) for (const entry of entries) this.#options.prepare(lane, entry)
+    this.#reached(lane, entries[entries.length - 1]!.seq)
+  }
+
   /** The record with this number is being started. */
-  reached(lane: Lane, seq: number): void {
+  #reached(lane: Lane, seq: number): void {
     if (seq < lane.reach) return
     lane.reach = seq + 1
     if (lane.reach >= lane.hurryAt) this.#options.hurry(lane)

@@ -22,6 +22,8 @@ export interface Startup {
   prepare(): Promise<{ topology: Topology; release: () => void }>
   /** The partition count of a topic: those of the topology are known, others are looked up once. */
   count(topic: string): Promise<number>
+  /** The partitions of these topics, as they were last looked up; 0 where a topic was not. */
+  known(topics: Iterable<string>): number
   /** Looks the count up anew; undefined for a topic that does not exist. */
   recount(topic: string): Promise<number | undefined>
   topology(): Topology
@@ -105,6 +107,7 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
       }
       return count
     },
+    known: (topics) => [...topics].reduce((sum, topic) => sum + (counts.get(topic) ?? 0), 0),
     recount,
     topology: () => topology,
   }

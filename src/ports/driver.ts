@@ -27,8 +27,8 @@ export interface FetchedBatch extends TopicPartition {
   /** The last offset the batch covers, control records and compacted ones included. */
   readonly lastOffset: bigint
   readonly messages: Message[]
-  /** Moves the client's fetch position behind `lastOffset`; commits nothing. */
-  resolve(): void
+  /** Moves the client's fetch position to `next`: behind `lastOffset`, or behind one of the messages; commits nothing. */
+  resolve(next: bigint): void
 }
 
 /** Called by the driver, always synchronously with what it reports; nothing that it throws may reach the client. */

@@ -363,7 +363,7 @@ export function createKafkajsConsumer(
         fetchedOffset: BigInt((batch as unknown as { fetchedOffset: string | number }).fetchedOffset),
         lastOffset: BigInt(batch.lastOffset()),
         messages: batch.messages,
-        resolve: () => payload.resolveOffset(batch.lastOffset()),
+        resolve: (next) => payload.resolveOffset((next - 1n).toString()),
       })
     } catch (error) {
       tell('batch', error)

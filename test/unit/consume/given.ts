@@ -32,6 +32,7 @@ export function entry(offset: bigint | number, fields: Partial<Entry> = {}): Ent
     settled: false,
     tail: undefined,
     opened: undefined,
+    openedAt: undefined,
     replayed: false,
     ...fields,
   }

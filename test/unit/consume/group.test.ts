@@ -66,7 +66,7 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
   const outages = new Outages(clock, emitter, settings.outage)
   const limit = settings.deadLetterLimit && new DeadLetterLimit(clock, emitter, settings.deadLetterLimit)
   const group = new Group({
-    ...{ settings, topology, groupId: 'billing', topics: ['orders'], tier: undefined, clock, emitter },
+    ...{ settings, topology, groupId: 'billing', topics: ['orders'], partitions: 1, tier: undefined, clock, emitter },
     admin: admin as never,
     driver: { consumer: (_: unknown, told: GroupListener) => ((listener = told), consumer) } as never,
     random: () => 0,
@@ -295,7 +295,8 @@ test('P5: a partition that was full of what is done already goes on when it has 
   first.resolve()
   await clock.advance(1_000)
   expect(group.lanes.get('orders/0')).toMatchObject({ held: 0, full: false })
-  expect(commits.at(-1)).toBe(300n)
+  // As much of the batch as there was room for; the rest comes again.
+  expect(commits.at(-1)).toBe(100n)
   await group.close()
 })
 

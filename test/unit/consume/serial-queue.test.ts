@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Intake, serialQueue, takeSerial } from '../../../src/consume/intake'
+import { type Intake, serialQueue, takeBatch } from '../../../src/consume/intake'
 import type { OffsetRange } from '../../../src/consume/done-beyond'
 import { type Entry, Lane } from '../../../src/consume/lane'
 import type { SerialQueue } from '../../../src/consume/serial-queue'
+import type { Message } from '../../../src/record'
 import { createTestClock } from '../../helpers/test-clock'
 import { message, recorder } from './given'
 
@@ -12,7 +13,11 @@ function serialLane(done: readonly OffsetRange[] = []) {
   const intake = { emitter, settled: (on, entry) => on.settle(entry) } as Intake
   const lane = new Lane('orders', 0, 'main', false, undefined, (made) => serialQueue(intake, made))
   lane.open(0n, undefined, done)
-  return { lane, queue: lane.queue as SerialQueue<Entry>, of }
+  const take = (messages: readonly Message[], next: bigint): void => {
+    const room = { records: Infinity, bytes: Infinity, of: Infinity }
+    expect(takeBatch(intake, lane, { messages, lastOffset: next - 1n }, room)).toBe(next)
+  }
+  return { lane, queue: lane.queue as SerialQueue<Entry>, take, of }
 }
 
 /** What may happen to a lane: a batch with gaps, a passed stretch, and what a handler does. */
@@ -31,7 +36,7 @@ describe('P1, P6: a lane that makes its entries as they are taken', () => {
   test('property: one at a time, in order, each once; every offset below the frontier is settled or holds no record', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { lane, queue } = serialLane()
+        const { lane, queue, take } = serialLane()
         const unsettled = new Set<bigint>()
         const waiting: bigint[] = []
         const ended: Entry[] = []
@@ -42,9 +47,7 @@ describe('P1, P6: a lane that makes its entries as they are taken', () => {
           if (now.kind === 'batch') {
             const offsets = now.gaps.map((gap) => (next += BigInt(gap) + 1n) - 1n)
             next += BigInt(now.after)
-            takeSerial(
-              lane,
-              queue,
+            take(
               offsets.map((offset) => message(offset)),
               next,
             )
@@ -90,10 +93,8 @@ describe('P1, P6: a lane that makes its entries as they are taken', () => {
   })
 
   test('a closed lane has dropped what had not started', () => {
-    const { lane, queue } = serialLane()
-    takeSerial(
-      lane,
-      queue,
+    const { lane, queue, take } = serialLane()
+    take(
       [0, 1, 2].map((offset) => message(offset)),
       3n,
     )
@@ -104,23 +105,21 @@ describe('P1, P6: a lane that makes its entries as they are taken', () => {
   })
 
   test('a record that a replay has set is told apart', () => {
-    const { lane, queue } = serialLane()
+    const { queue, take } = serialLane()
     const replay = { ...message(1), headers: { 'x-replayed-from-dlq': Buffer.from('true') } }
-    takeSerial(lane, queue, [message(0)], 1n)
-    takeSerial(lane, queue, [replay], 2n)
+    take([message(0)], 1n)
+    take([replay], 2n)
     expect(queue.take()?.replayed).toBe(false)
     queue.release()
     expect(queue.take()?.replayed).toBe(true)
   })
 
   test('what was done before is passed over, and still counts for the frontier and for what is beyond it', () => {
-    const { lane, queue, of } = serialLane([
+    const { lane, queue, take, of } = serialLane([
       { from: 1n, to: 3n },
       { from: 4n, to: 6n },
     ])
-    takeSerial(
-      lane,
-      queue,
+    take(
       [0, 1, 2, 3, 4, 5].map((offset) => message(offset)),
       6n,
     )

@@ -450,7 +450,7 @@ describe('what is reported', () => {
   })
 
   test('rule 9: a batch is resolved only by the engine, to its last offset', async () => {
-    const { running, stub } = setUp({ batch: (batch) => batch.resolve() })
+    const { running, stub } = setUp({ batch: (batch) => batch.resolve(batch.lastOffset + 1n) })
     await running()
     await stub.batch()
     expect(stub.calls.at(-1)).toBe('resolve 9')
