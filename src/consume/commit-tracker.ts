@@ -95,12 +95,12 @@ export class CommitTracker<T extends Tracked> {
    * Where the frontier would stand, and what would be settled beyond it, if these items were settled too: for a commit that
    * is to be made together with what settles them.
    */
-  asIf(settled: ReadonlySet<T>): { frontier: bigint; beyond: OffsetRange[]; unpassed: number } {
+  asIf(settled: ReadonlySet<Tracked>): { frontier: bigint; beyond: OffsetRange[]; unpassed: number } {
     let { frontier } = this
     let passed = 0
     const beyond: OffsetRange[] = []
-    let first: T | undefined
-    let last: T | undefined
+    let first: Tracked | undefined
+    let last: Tracked | undefined
     const close = (): void => {
       if (first && last) beyond.push({ from: BigInt(first.offset), to: endOf(last) })
       first = undefined

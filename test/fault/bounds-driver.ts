@@ -102,5 +102,6 @@ export function show(name: string, { idle, peak, now }: BoundsReport, more: Read
     heapUsed: inMiB(heapUsed),
     arrayBuffers: inMiB(arrayBuffers),
   })
-  console.log(`${name}: ${JSON.stringify({ MiB: { idle: usage(idle), peak: usage(peak), now: usage(now) }, ...more })}`)
+  const figures = JSON.stringify({ MiB: { idle: usage(idle), peak: usage(peak), now: usage(now) }, ...more })
+  process.stdout.write(`${name}: ${figures}\n`)
 }

@@ -9,10 +9,10 @@ import { base, MIB, measured, overIdle, show } from './bounds-driver'
 import { produceMany, retryOf } from './bounds-load'
 
 const FULL = process.env.BOUNDS === 'full'
-const TOTAL = FULL ? 1_000_000 : 100_000
+const TOTAL = FULL ? 1_000_000 : 30_000
 const PARTITIONS = 4
 const DUE = 400
-const LIMIT = 16 * MIB
+const LIMIT = (FULL ? 16 : 4) * MIB
 
 describeWithBroker('P11 records that are not due', ({ brokers }) => {
   it(`P11 ${TOTAL} wait on a retry topic`, { timeout: 600_000 }, async () => {
@@ -64,7 +64,7 @@ describeWithBroker('P11 records that are not due', ({ brokers }) => {
     }
 
     async function load(): Promise<number> {
-      const soon = Date.now() + 25_000 + TOTAL / 50
+      const soon = Date.now() + 8_000 + TOTAL / 10
       const late = soon + 3_600_000
       await produceMany(kafka, { topic: retry, partitions: PARTITIONS, total: TOTAL }, (n) =>
         retryOf({ topic, groupId, n, partition: n % PARTITIONS }, n < DUE ? soon + n : late),

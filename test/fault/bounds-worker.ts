@@ -90,10 +90,18 @@ function make(groupId: string, topic: readonly string[]): ReturnType<typeof crea
           .digest('hex')
         ;(digests[String(message.key)] ??= []).push(digest)
       }
-      if (options.handlerMs > 0) await new Promise<void>((resolve) => setTimeout(() => resolve(), options.handlerMs))
+      if (options.handlerMs > 0) await pass(options.handlerMs)
       if (ctx.attempt <= options.failures) throw new RetryableError(`attempt ${ctx.attempt} fails`)
       ok++
     },
+  })
+}
+
+/** Stands for work, and for a consumer's idle time. */
+function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => resolve()
+    setTimeout(done, ms)
   })
 }
 
@@ -117,10 +125,7 @@ async function settled(): Promise<Usage> {
 async function measureIdle(): Promise<Usage> {
   const consumer = make(`${options.groupId}-idle`, [options.idleTopic])
   await consumer.start()
-  await new Promise<void>((resolve) => {
-    const enough = (): void => resolve()
-    setTimeout(enough, 1_000)
-  })
+  await pass(1_000)
   const found = await settled()
   await consumer.stop()
   return found
@@ -149,9 +154,12 @@ const sampler = setInterval(() => {
     note({ ...process.memoryUsage(), live: 0 })
     return
   }
-  note(usage())
-  const after = performance.now()
-  collectAt = after + 20 * (after - before)
+  collectAt = Infinity
+  void settled().then((found) => {
+    note(found)
+    const after = performance.now()
+    collectAt = after + 20 * (after - before)
+  })
 }, 50)
 
 const consumer = make(options.groupId, options.topics)
