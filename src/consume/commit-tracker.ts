@@ -18,7 +18,7 @@ export interface Tracked {
   readonly offset: string
   /** For the last record of a batch: the offset behind the batch. */
   tail: bigint | undefined
-  /** Of all that the tracker was given, the how many-eth; set by it. */
+  /** Of all that the tracker was given, the how many-eth; set by it. There from the start: an object that grows is dear. */
   place?: number
 }
 

@@ -7,7 +7,7 @@ import { base, MIB, measured, overIdle, show } from './bounds-driver'
 import { until } from './until'
 
 const FULL = process.env.BOUNDS === 'full'
-const RECORDS = FULL ? 20 : 3
+const RECORDS = FULL ? 20 : 2
 const BYTES = 10_000_000
 const LIMIT = 64 * MIB
 const CONFIG = [{ name: 'max.message.bytes', value: String(12 * MIB) }]

@@ -7,8 +7,8 @@ import { produceMany, retryOf } from './bounds-load'
 import { until } from './until'
 
 const FULL = process.env.BOUNDS === 'full'
-const PARTITIONS = FULL ? 1_000 : 60
-const EACH = FULL ? 200 : 50
+const PARTITIONS = FULL ? 1_000 : 40
+const EACH = FULL ? 200 : 30
 const LIMIT = (FULL ? 64 : 8) * MIB
 
 describeWithBroker('P11 partitions without end', ({ brokers }) => {

@@ -6,8 +6,8 @@ import { base, MIB, measured, overIdle, show } from './bounds-driver'
 import { produceMany, retryOf } from './bounds-load'
 
 const FULL = process.env.BOUNDS === 'full'
-const TOTAL = FULL ? 300_000 : 30_000
-const HANDLED = FULL ? 12_000 : 1_000
+const TOTAL = FULL ? 300_000 : 20_000
+const HANDLED = FULL ? 12_000 : 700
 const PARTITIONS = 6
 const LIMIT = (FULL ? 8 : 4) * MIB
 
