@@ -27,6 +27,7 @@ import type {
   TopicAdmin,
   TopicPartition,
 } from '../ports'
+import type { Message } from '../record'
 import { tierGroupId, type Tier, type Topology } from '../topology'
 import type { Alone } from './alone'
 import { BatchQueue } from './batch-queue'
@@ -39,7 +40,7 @@ import { openLanes } from './opening'
 import type { LaneHost } from './outages'
 import { createPositions, type Positions } from './positions'
 import type { Processor } from './process-record'
-import { exceedsShare, fetchSizes, roomOf } from './room'
+import { exceedsShare, fetchSizes, fits, type Room, roomOf } from './room'
 import { SharedPlaces } from './shared-places'
 import { Starter } from './starter'
 import { UnfinishedTable } from './unfinished'
@@ -535,10 +536,12 @@ export class Group {
     }
     lane.synced = true
     this.unreadable.read(batch, batch.lastOffset + 1n)
-    const isWhole = this.#take(lane, batch)
+    const left = this.#take(lane, batch)
     this.#starter.pump(lane)
-    // What was left of a batch comes again once there is room for more than a record or two.
-    const isFull = (): boolean => (isWhole ? this.#isFull(lane) : !this.#hasRoom(lane))
+    // What was left of a batch comes again once there is room for more than a record or two, and for the first of it: one that
+    // does not fit, however much is free, would come again at once, thousands of times a second.
+    const isFull = (): boolean =>
+      left === undefined ? this.#isFull(lane) : !this.#hasRoom(lane) || !fits(left, this.#roomOf(lane), lane)
     if (isFull()) {
       await this.#changeOrTimeout(lane)
       if (isFull() && !lane.closed && !lane.full) {
@@ -551,15 +554,15 @@ export class Group {
 
   // ── a batch into its lane ────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Returns whether all of it was taken. */
-  #take(lane: Lane, batch: FetchedBatch): boolean {
-    const next = takeBatch(this.#intake, lane, batch, roomOf(lane, this.lanes.size, this.options.settings))
-    if (next === undefined) return false
+  /** Returns the first record that was not taken. */
+  #take(lane: Lane, batch: FetchedBatch): Message | undefined {
+    const next = takeBatch(this.#intake, lane, batch, this.#roomOf(lane))
+    if (next === undefined) return batch.messages[0]
     batch.resolve(next)
     lane.position = next
     if (lane.dirty) this.#committer.poke()
     if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
-    return next > batch.lastOffset
+    return next > batch.lastOffset ? undefined : batch.messages.find(({ offset }) => BigInt(offset) >= next)
   }
 
   // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────
@@ -655,6 +658,10 @@ export class Group {
   }
 
   // ── room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #roomOf(lane: Lane): Room {
+    return roomOf(lane, this.lanes.size, this.options.settings)
+  }
 
   #isFull(lane: Lane): boolean {
     return exceedsShare(lane, this.lanes.size, this.options.settings, 1)

@@ -70,6 +70,10 @@ export function fit(messages: readonly Message[], room: Room, empty: boolean): F
   return { count, bytes, payload, replayed }
 }
 
+export function fits(message: Message, room: Room, { held }: Pick<Lane, 'held'>): boolean {
+  return fit([message], room, held === 0).count === 1
+}
+
 /** Bytes in memory. */
 export function sizeOfMessage({ key, value, headers }: Message): number {
   let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)

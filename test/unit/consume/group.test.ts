@@ -102,9 +102,9 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
       listener.assigned({ memberId, partitions })
       await clock.settle()
     },
-    async batch(first: number, count: number, fetchedOffset = first, where = WHERE) {
+    async batch(first: number, count: number, fetchedOffset = first, where = WHERE, bytes?: number) {
       const last = first + count - 1
-      const messages = Array.from({ length: count }, (_, i) => message(first + i, { value: Buffer.alloc(i * i) }))
+      const messages = Array.from({ length: count }, (_, i) => message(first + i, { value: Buffer.alloc(bytes ?? i * i) }))
       const place = { fetchedOffset: BigInt(fetchedOffset), lastOffset: BigInt(last) }
       void listener.batch({ ...where, ...place, messages, resolve: nothing })
       await clock.settle()
@@ -295,8 +295,27 @@ test('P5: a partition that was full of what is done already goes on when it has 
   first.resolve()
   await clock.advance(1_000)
   expect(group.lanes.get('orders/0')).toMatchObject({ held: 0, full: false })
-  // As much of the batch as there was room for; the rest comes again.
-  expect(commits.at(-1)).toBe(100n)
+  // As much of the batch was taken as there was room for; the rest comes again, but is known to be done.
+  expect(commits.at(-1)).toBe(300n)
+  await group.close()
+})
+
+test('rule 10, P11: a record that finds no room, though more than half is free, pauses its partition until it does', async () => {
+  const first = hold()
+  const { group, clock, commits, assign, batch } = setUp(() => first.promise, { maxBufferedBytes: '10KiB' })
+  await assign()
+  await batch(0, 1)
+  const { held, position } = group.lanes.get('orders/0')!
+  expect([held, position]).toEqual([1, 1n])
+  await batch(1, 1, 1, WHERE, 9_500)
+  await clock.advance(1_000)
+  expect(group.lanes.get('orders/0')).toMatchObject({ held: 1, position: 1n, full: true })
+  first.resolve()
+  await clock.advance(1_000)
+  expect(group.lanes.get('orders/0')).toMatchObject({ held: 0, full: false })
+  await batch(1, 1, 1, WHERE, 9_500)
+  await clock.advance(1_000)
+  expect([group.lanes.get('orders/0')?.position, commits.at(-1)]).toEqual([2n, 2n])
   await group.close()
 })
 
