@@ -104,7 +104,9 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
     },
     async batch(first: number, count: number, fetchedOffset = first, where = WHERE, bytes?: number) {
       const last = first + count - 1
-      const messages = Array.from({ length: count }, (_, i) => message(first + i, { value: Buffer.alloc(bytes ?? i * i) }))
+      const messages = Array.from({ length: count }, (_, i) =>
+        message(first + i, { value: Buffer.alloc(bytes ?? i * i) }),
+      )
       const place = { fetchedOffset: BigInt(fetchedOffset), lastOffset: BigInt(last) }
       void listener.batch({ ...where, ...place, messages, resolve: nothing })
       await clock.settle()
