@@ -527,8 +527,9 @@ export class Group {
     }
     if (lane.position === undefined) {
       await this.#changeOrTimeout(lane)
-      // Not resolved, so the same is fetched again, from the lane's own position once that is known.
-      if (lane.position === undefined || lane.closed) return
+      // Not resolved, so the same is fetched again; and where the position is known now, the seek to it is still to be carried
+      // out, so that the same would come even if it were taken, and be refused.
+      return
     }
     if (batch.fetchedOffset !== lane.position) {
       this.#positions.refuse(lane, batch)

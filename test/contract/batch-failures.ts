@@ -64,6 +64,11 @@ export function batchFailures(given: Given): void {
       for (const { messages, startedAt } of batching.seen) {
         for (const { dueAt = 0 } of messages) expect(startedAt).toBeGreaterThanOrEqual(dueAt)
       }
+      // Each of them is a retry, and not only the first of its call.
+      const retries = batching.seen.filter(({ topic }) => topic !== scene.topic).flatMap(({ messages }) => messages)
+      for (const message of retries) {
+        expect(message).toMatchObject({ topic: scene.topic, attempt: 2, dueAt: expect.any(Number) as number })
+      }
       if (given.stage().kind === 'fake') expect(batching.sizes(scene.retry('200ms'))).toEqual([20])
     })
 

@@ -154,6 +154,21 @@ test('rule 9: a batch that is refused is no sign that what comes was fetched fro
   await group.close()
 })
 
+test('rule 9: a batch that has waited for its position is left to be fetched again: the seek to that is still to come', async () => {
+  const { group, clock, away, assign, batch, of } = setUp(() => undefined)
+  away.isAway = true
+  await assign()
+  await clock.advance(180)
+  await batch(0, 5)
+  away.isAway = false
+  await clock.advance(30)
+  expect(group.lanes.get('orders/0')).toMatchObject({ state: 'open', position: 0n, held: 0 })
+  await batch(0, 5)
+  expect(group.lanes.get('orders/0')).toMatchObject({ position: 5n })
+  expect(of('problem')).toHaveLength(1)
+  await group.close()
+})
+
 describe('P7: a record that comes again while its first call runs here', () => {
   test('is handled again, once, where that call paused the lane and threw', async () => {
     const calls: (() => void)[] = []
