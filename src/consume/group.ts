@@ -525,11 +525,11 @@ export class Group {
       this.#consumer.pause(batch)
       return
     }
+    const hasWaited = lane.position === undefined
     if (lane.position === undefined) {
       await this.#changeOrTimeout(lane)
-      // Not resolved, so the same is fetched again; and where the position is known now, the seek to it is still to be carried
-      // out, so that the same would come even if it were taken, and be refused.
-      return
+      // Not resolved, so the same is fetched again, from the lane's own position once that is known.
+      if (lane.position === undefined || lane.closed) return
     }
     if (batch.fetchedOffset !== lane.position) {
       this.#positions.refuse(lane, batch)
@@ -538,6 +538,8 @@ export class Group {
     lane.synced = true
     this.unreadable.read(batch, batch.lastOffset + 1n)
     const left = this.#take(lane, batch)
+    // The seek to where the lane begins is still to be carried out, and would bring the same again, to be refused.
+    if (hasWaited) this.#consumer.seek(lane, lane.position)
     this.#starter.pump(lane)
     // What was left of a batch comes again once there is room for more than a record or two, and for the first of it: one that
     // does not fit, however much is free, would come again at once, thousands of times a second.

@@ -23,6 +23,8 @@ describeWithBroker('P11 partitions without end', ({ brokers }) => {
       topics: [
         { topic, numPartitions: PARTITIONS },
         { topic: idleTopic, numPartitions: 1 },
+        // Not left to the member: a broker that has just got a thousand partitions may take longer than it waits.
+        ...[topic, idleTopic].map((name) => ({ topic: `${name}.dlq`, numPartitions: 1 })),
       ],
       waitForLeaders: true,
       timeout: 120_000,
