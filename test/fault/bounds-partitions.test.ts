@@ -78,7 +78,10 @@ describeWithBroker('P11 partitions without end', ({ brokers }) => {
         partitions: all.partitions,
         pauses: done.pauses,
       })
-      expect([...alone.problems, ...shared.problems, ...done.problems]).toEqual([])
+      // A commit that a rebalance has overtaken is refused, and made anew by whoever has the partition then.
+      const isRefused = (problem: string): boolean => problem.includes('generation id is not valid')
+      const problems = [...alone.problems, ...shared.problems, ...done.problems]
+      expect(problems.filter((problem) => !isRefused(problem))).toEqual([])
       for (const report of [shared, done]) expect(overIdle(report)).toBeLessThanOrEqual(2 * LIMIT + base(PARTITIONS))
     } finally {
       await Promise.all([first.end(), second.end()])
