@@ -32,7 +32,7 @@ function backingOf(messages: readonly Message[]): number {
 }
 
 /** All in one piece of memory, which goes when the last of them does. */
-export function detach(messages: readonly Message[]): readonly Message[] {
+export function detach(messages: readonly Message[]): Message[] {
   let total = 0
   for (const { key, value, headers } of messages) {
     total += (key?.length ?? 0) + (value?.length ?? 0)

@@ -13,7 +13,7 @@ function serialLane(done: readonly OffsetRange[] = []) {
   const intake = { emitter, settled: (on, entry) => on.settle(entry) } as Intake
   const lane = new Lane('orders', 0, 'main', false, undefined, (made) => serialQueue(intake, made))
   lane.open(0n, undefined, done)
-  const take = (messages: readonly Message[], next: bigint): void => {
+  const take = (messages: Message[], next: bigint): void => {
     const room = { records: Infinity, bytes: Infinity, of: Infinity }
     expect(takeBatch(intake, lane, { messages, lastOffset: next - 1n }, room)).toBe(next)
   }
