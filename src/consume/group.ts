@@ -559,7 +559,7 @@ export class Group {
 
   /** Returns the first record that was not taken. */
   #take(lane: Lane, batch: FetchedBatch): Message | undefined {
-    const next = takeBatch(this.#intake, lane, batch, this.#roomToTake(lane))
+    const next = takeBatch(this.#intake, lane, batch, this.#roomOf(lane))
     if (next === undefined) return batch.messages[0]
     batch.resolve(next)
     lane.position = next
@@ -661,18 +661,6 @@ export class Group {
   }
 
   // ── room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /**
-   * What expands far would be fetched and decoded many times over, a share of it each time. So where nothing at all is held, a
-   * batch is taken whatever its bytes: it is decoded already, and is the one fetch by which the bound may be passed. Not where
-   * records wait to be due: there it would stay.
-   */
-  #roomToTake(lane: Lane): Room {
-    const room = this.#roomOf(lane)
-    if (this.options.tier !== undefined || lane.held > 0) return room
-    for (const { held } of this.lanes.values()) if (held > 0) return room
-    return { ...room, bytes: Infinity }
-  }
 
   #roomOf(lane: Lane): Room {
     return roomOf(lane, this.lanes.size, this.options.settings)

@@ -43,17 +43,13 @@ function setUp(handler: Handler, options: Record<string, unknown> = {}) {
       return Promise.resolve()
     },
   }
-  const stored = { metadata: '', partitions: [0] }
+  const stored = { metadata: '' }
   const away = { isAway: false }
   const admin = {
     committed: () =>
       away.isAway
         ? Promise.reject(new Error('no coordinator'))
-        : Promise.resolve(
-            stored.partitions.map((partition) => {
-              return { ...WHERE, partition, offset: commits.at(-1) ?? 0n, metadata: stored.metadata }
-            }),
-          ),
+        : Promise.resolve([{ ...WHERE, offset: commits.at(-1) ?? 0n, ...stored }]),
     ranges: () => Promise.resolve([{ ...WHERE, low: 0n, high: 100n }]),
   }
   const copies: Outgoing[] = []
@@ -340,25 +336,6 @@ test('rule 10, P11: a record that finds no room, though more than half is free, 
   await batch(1, 1, 1, WHERE, 9_500)
   await clock.advance(1_000)
   expect([group.lanes.get('orders/0')?.position, commits.at(-1)]).toEqual([2n, 2n])
-  await group.close()
-})
-
-test('P11: where nothing is held a batch is taken whatever its bytes, and beside it no more than there is room for', async () => {
-  const first = hold()
-  const other = { topic: 'orders', partition: 1 }
-  const { group, clock, assign, batch, stored } = setUp(() => first.promise, { maxBufferedBytes: '10KiB' })
-  stored.partitions = [0, 1]
-  await assign('a', [WHERE, other])
-  await batch(0, 20, 0, WHERE, 1_000)
-  await batch(0, 20, 0, other, 1_000)
-  const held = [0, 1].map((partition) => group.lanes.get(`orders/${partition}`)!.held)
-  expect(held[0]).toBe(20)
-  expect(held[1]).toBeGreaterThan(0)
-  expect(held[1]).toBeLessThan(5)
-  await clock.advance(100)
-  first.resolve()
-  await clock.advance(1_000)
-  expect(group.lanes.get('orders/0')).toMatchObject({ held: 0, full: false })
   await group.close()
 })
 
