@@ -93,6 +93,8 @@ const BACKOFF = { firstMs: 100, maxMs: 10_000 }
 /** A transaction begun right behind another one is refused until the marks of that one stand, ms. */
 const APART_MS = 20
 const MAX_ENTRIES = 1_000
+/** So many that are larger than the others are blamed at once where something is too large. */
+const FEW = 8
 const MAX_BYTES = 8 * 1024 * 1024
 
 interface Staged<E> {
@@ -312,7 +314,7 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
     options.failed(error)
     if (!isInDoubt && options.isTooLarge(error)) {
       const [only] = items
-      if (items.length > 1) for (const item of items) item.most = items.length >> 1
+      if (items.length > 1) blame(items)
       else if (!only!.apart) only!.apart = true
       else {
         held = []
@@ -335,6 +337,14 @@ export function createTransactions<E, C extends Offset>(options: TransactionsOpt
     state = 'lost'
     taking = undefined
     options.lost()
+  }
+
+  /** Each failed transaction costs a take-over, so those that stand out are the first to go by themselves. */
+  function blame(items: readonly Staged<E>[]): void {
+    const most = Math.max(...items.map(({ bytes }) => bytes))
+    const large = items.filter(({ bytes }) => 2 * bytes > most)
+    if (large.length <= FEW && large.length < items.length) for (const item of large) item.apart = true
+    else for (const item of items) item.most = items.length >> 1
   }
 
   function tell(items: readonly Staged<E>[], durationMs: number): void {

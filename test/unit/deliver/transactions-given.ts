@@ -160,9 +160,9 @@ export function setUp(fateOf: (step: Step, records: readonly string[]) => Fate |
     aborted,
     count: (name: Step) => steps.filter((one) => one === name).length,
     /** Entries 0, 1, 2, … with a record `r0`, `r1`, `r2`, … each. */
-    stage() {
+    stage(value?: string) {
       const entry = next++
-      void transactions.stage(entry, [record(`r${entry}`)]).then((result) => results.set(entry, result))
+      void transactions.stage(entry, [record(value ?? `r${entry}`)]).then((result) => results.set(entry, result))
       return entry
     },
     /** Somebody else takes the id over, and aborts what is open. */

@@ -173,6 +173,24 @@ describe('each hop once: too large', () => {
   })
 })
 
+describe('each hop once: too large, and one stands out', () => {
+  test.each([
+    [1, 20],
+    [2, 3],
+  ])('%i of %i that stand out are found at once: each failed transaction costs a take-over', async (larges, all) => {
+    const large = (i: number): string => 'x'.repeat(10_000 + i)
+    const { clock, stage, count, log, results } = setUp((step, records) =>
+      step === 'publish' && records.some((record) => record.length >= 10_000) ? 'too large' : 'ok',
+    )
+    for (let i = 0; i < all; i++) stage(i < larges ? large(i) : undefined)
+    await clock.advance(LONG)
+    for (let i = 0; i < larges; i++) expect(results.get(i)).toBe('too-large')
+    expect(log).toHaveLength(all - larges)
+    // The first, one after all were refused together, and one after each was refused by itself.
+    expect(count('takeOver')).toBe(2 + larges)
+  })
+})
+
 describe('each hop once: close', () => {
   test.each(['begin', 'publish', 'offset'] as const)('during %s: nothing is committed any more', async (at) => {
     const answer = hold<Fate>()
