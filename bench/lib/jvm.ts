@@ -8,7 +8,6 @@ import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Counts } from './suite'
-import type { Trace } from './system'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
@@ -31,6 +30,8 @@ export async function buildJvm(): Promise<void> {
 
 export interface FromJvm extends Pick<Counts, 'lost' | 'duplicated' | 'early'> {
   value: number
+  /** How it fetched. */
+  fetch: string
   /** How late each retry was, sorted, ms. */
   late?: number[]
 }
@@ -45,12 +46,3 @@ export async function runJvm(main: 'Parallel' | 'Spring', args: (string | number
   const line = stdout.trim().split('\n').at(-1) ?? ''
   return JSON.parse(line) as FromJvm
 }
-
-/** What Spring's retry topics are called, where all waits are the same. */
-export const springTrace = (topic: string): Trace => ({
-  reads: [
-    { topic, groupId: topic },
-    { topic: `${topic}-retry`, groupId: `${topic}-retry` },
-  ],
-  deadLetters: `${topic}-dlt`,
-})

@@ -31,6 +31,7 @@ const rounded = (value: number): number => Number(value.toPrecision(4))
 const total = (values: number[]): number => values.reduce((sum, value) => sum + value, 0)
 
 export function summarise(suite: Suite, measured: ReadonlyMap<string, Measurement[]>): Result[] {
+  const atLeast = (value: number): number => Math.max(value, suite.least ?? 0)
   const medians = new Map([...measured].map(([system, runs]) => [system, median(runs.map(({ value }) => value))]))
   return [...measured].map(([system, runs]) => {
     const values = sort(runs.map(({ value }) => value))
@@ -38,7 +39,7 @@ export function summarise(suite: Suite, measured: ReadonlyMap<string, Measuremen
     const own = medians.get(system) ?? NaN
     const ratios = [...medians]
       .filter(([other]) => other !== system)
-      .map(([other, value]) => [other, rounded(own / value)])
+      .map(([other, value]) => [other, rounded(atLeast(own) / atLeast(value))])
     const names = new Set(runs.flatMap(({ figures }) => Object.keys(figures ?? {})))
     const figures = [...names].map((name) => {
       const each = runs.map((run) => run.figures?.[name] ?? NaN)

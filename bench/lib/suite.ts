@@ -35,6 +35,8 @@ export interface Suite {
   name: string
   unit: string
   better: 'higher' | 'lower'
+  /** What cannot be told from nothing, in the suite's unit: a median below it counts as so much where ratios are made. */
+  least?: number
   /** What a reader must know to judge the numbers, in a sentence or two. */
   method: string
   /** Ours first, named `retryline`, its mode behind a colon; the others are the peers that it is compared with. */

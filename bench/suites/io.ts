@@ -73,8 +73,9 @@ async function parallelConsumer({ brokers, prepared, id }: RunContext): Promise<
   const { topic, records } = (prepared as Prepared).fast
   const groupId = `io-parallel-${id}`
   const limits = [records, Math.floor(records / 10), WAIT, CONCURRENCY]
-  const { value, ...counts } = await runJvm('Parallel', [brokers.join(), topic, groupId, ...limits])
-  return { value, counts: { expected: records, ...counts, problems: await uncommitted(brokers, groupId, topic) } }
+  const { value, fetch, ...counts } = await runJvm('Parallel', [brokers.join(), topic, groupId, ...limits])
+  const problems = await uncommitted(brokers, groupId, topic)
+  return { value, fetch, counts: { expected: records, ...counts, problems } }
 }
 
 export const suite: Suite = {

@@ -1,30 +1,12 @@
-import { client, createTopics, leftWrong, numbered, numberOf, PARTITIONS, produce } from '../lib/kafka'
-import { runJvm, springTrace } from '../lib/jvm'
-import type { Measurement, RunContext, Suite } from '../lib/suite'
-import type { System } from '../lib/system'
+import { jvm, prepareRun, spring, systems, type Own } from '../lib/failing'
+import { client, leftWrong, numberOf, PARTITIONS } from '../lib/kafka'
+import type { Suite } from '../lib/suite'
 import { Tally } from '../lib/tally'
-import { asyncRetry } from '../peers/async-retry'
-import { naive } from '../peers/naive'
-import { retryline } from '../peers/retryline'
 
+const DELAY = 1000
 const PATIENCE = 120_000
 /** One record in so many is bad. */
 const ONE_IN = 100
-
-const systems: Record<string, System> = { retryline: retryline(), naive, 'kafkajs-async-retry': asyncRetry }
-
-interface Own {
-  topic: string
-  records: number
-}
-
-async function spring({ brokers, own }: RunContext): Promise<Measurement> {
-  const { topic, records } = own as Own
-  const args = [brokers.join(), topic, topic, records, records / 10, ONE_IN, 1000]
-  const { value, late: _late, ...counts } = await runJvm('Spring', args)
-  const problems = await leftWrong(brokers, springTrace(topic), records / ONE_IN)
-  return { value, counts: { expected: records, ...counts, problems } }
-}
 
 export const suite: Suite = {
   name: 'poison',
@@ -36,22 +18,17 @@ export const suite: Suite = {
     'and that all is committed, is checked.',
   systems: Object.keys(systems) as [string, ...string[]],
 
-  jvm: ['spring'],
+  jvm,
 
-  async prepareRun(_system, { brokers, small, id }): Promise<Own> {
-    const topic = `poison-${id}`
-    const records = small ? 10_000 : 200_000
-    await createTopics(brokers, [topic])
-    // A key for each record: the bad ones are spread over all partitions.
-    await produce(brokers, topic, records, (index) => ({ key: `key-${index}`, value: numbered(index, 200) }))
-    return { topic, records }
-  },
+  prepareRun: prepareRun('poison', { small: 10_000, whole: 200_000 }),
 
   async run(name, context) {
-    if (name === 'spring') return spring(context)
+    const { topic, records } = context.own as Own
+    const ofSpring = { warmUp: records / 10, fails: ONE_IN, delay: DELAY, deadLetters: records / ONE_IN }
+    const sprung = await spring(name, context, ofSpring)
+    if (sprung) return { value: sprung.value, fetch: sprung.fetch, counts: sprung.counts }
     const run = systems[name]
     if (!run) throw new Error(`there is no system ${name}`)
-    const { topic, records } = context.own as Own
     const warmUp = records / 10
     const tally = new Tally(records)
     let began = 0
@@ -63,7 +40,7 @@ export const suite: Suite = {
       brokers: context.brokers,
       topic,
       groupId: topic,
-      delay: 1000,
+      delay: DELAY,
       handle: (value: Buffer | null) => {
         const index = numberOf(value)
         tally.saw(index)

@@ -1,36 +1,17 @@
-import { client, createTopics, leftWrong, numbered, numberOf, PARTITIONS, produce } from '../lib/kafka'
+import { jvm, prepareRun, spring, systems, type Own } from '../lib/failing'
+import { client, leftWrong, numberOf, PARTITIONS } from '../lib/kafka'
 import { percentile, sort } from '../lib/stats'
-import { runJvm, springTrace } from '../lib/jvm'
-import type { Measurement, RunContext, Suite } from '../lib/suite'
-import type { System } from '../lib/system'
+import type { Suite } from '../lib/suite'
 import { Tally } from '../lib/tally'
-import { asyncRetry } from '../peers/async-retry'
-import { naive } from '../peers/naive'
-import { retryline } from '../peers/retryline'
 
 const DELAY = 1000
 const PATIENCE = 120_000
-
-const systems: Record<string, System> = { retryline: retryline(), naive, 'kafkajs-async-retry': asyncRetry }
-
-interface Own {
-  topic: string
-  records: number
-}
 
 const latenessOf = (sorted: readonly number[]): Record<string, number> => ({
   p50: percentile(sorted, 0.5),
   p99: percentile(sorted, 0.99),
   latest: sorted.at(-1) ?? NaN,
 })
-
-async function spring({ brokers, own }: RunContext): Promise<Measurement> {
-  const { topic, records } = own as Own
-  const args = [brokers.join(), topic, topic, records, 0, 'once', DELAY]
-  const { value, late = [], ...counts } = await runJvm('Spring', args)
-  const problems = await leftWrong(brokers, springTrace(topic))
-  return { value, figures: latenessOf(late), counts: { expected: records, ...counts, problems } }
-}
 
 export const suite: Suite = {
   name: 'retry-storm',
@@ -43,21 +24,19 @@ export const suite: Suite = {
     'that nothing is a dead letter, is checked.',
   systems: Object.keys(systems) as [string, ...string[]],
 
-  jvm: ['spring'],
+  jvm,
 
-  async prepareRun(_system, { brokers, small, id }): Promise<Own> {
-    const topic = `storm-${id}`
-    const records = small ? 1000 : 20_000
-    await createTopics(brokers, [topic])
-    await produce(brokers, topic, records, (index) => ({ key: `key-${index}`, value: numbered(index, 200) }))
-    return { topic, records }
-  },
+  prepareRun: prepareRun('storm', { small: 1000, whole: 20_000 }),
 
   async run(name, context) {
-    if (name === 'spring') return spring(context)
+    const { topic, records } = context.own as Own
+    const sprung = await spring(name, context, { warmUp: 0, fails: 'once', delay: DELAY })
+    if (sprung) {
+      const { late = [], ...measured } = sprung
+      return { ...measured, figures: latenessOf(late) }
+    }
     const run = systems[name]
     if (!run) throw new Error(`there is no system ${name}`)
-    const { topic, records } = context.own as Own
     const first = new Tally(records)
     const second = new Tally(records)
     const late: number[] = []

@@ -42,7 +42,7 @@ final class Parallel {
     tally.complete(180);
     processor.closeDrainFirst();
     double rate = (records - warmUp) / ((ended.get() - began.get()) / 1e9);
-    System.out.printf(java.util.Locale.ROOT, "{\"value\":%.3f,\"lost\":%d,\"duplicated\":%d,\"early\":0}%n", rate, tally.lost(), tally.doubled());
+    System.out.printf(java.util.Locale.ROOT, "{\"value\":%.3f,\"lost\":%d,\"duplicated\":%d,\"early\":0,\"fetch\":\"%s\"}%n", rate, tally.lost(), tally.doubled(), Tally.fetches(config));
     System.exit(0);
   }
 }

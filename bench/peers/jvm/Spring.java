@@ -1,6 +1,5 @@
 import java.math.BigInteger;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -13,7 +12,6 @@ import org.springframework.context.annotation.AnnotationConfigApplicationContext
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.kafka.annotation.EnableKafka;
-import org.springframework.kafka.annotation.EnableKafkaRetryTopic;
 import org.springframework.kafka.annotation.KafkaListener;
 import org.springframework.kafka.config.ConcurrentKafkaListenerContainerFactory;
 import org.springframework.kafka.core.ConsumerFactory;
@@ -23,14 +21,16 @@ import org.springframework.kafka.core.KafkaAdmin;
 import org.springframework.kafka.core.KafkaTemplate;
 import org.springframework.kafka.retrytopic.RetryTopicConfiguration;
 import org.springframework.kafka.retrytopic.RetryTopicConfigurationBuilder;
+import org.springframework.kafka.retrytopic.RetryTopicConfigurationSupport;
 import org.springframework.kafka.retrytopic.RetryTopicHeaders;
 import org.springframework.scheduling.TaskScheduler;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 
 /**
  * Spring Kafka with retry topics, as by @RetryableTopic: brokers, topic, group, records, warm-up, what fails (`once`: each
- * record at its first attempt; a number: one in so many, for good), delay (ms).
- * As it comes: after each record that fails, what was polled with it is polled again. Prints one line of JSON.
+ * record at its first attempt; a number: one in so many, for good), delay (ms), `as-it-comes` or `tuned`.
+ * As it comes: after each record that fails, what was polled with it is polled again. Tuned: it goes on with what it has.
+ * Prints one line of JSON.
  */
 public final class Spring {
   public static String[] args;
@@ -39,20 +39,25 @@ public final class Spring {
   static final AtomicLong ended = new AtomicLong();
   static final ConcurrentLinkedQueue<Long> late = new ConcurrentLinkedQueue<>();
 
+  static Map<String, Object> config() {
+    return Map.of("bootstrap.servers", args[0], "auto.offset.reset", "earliest");
+  }
+
   static final class Again extends RuntimeException {}
 
   static final class Fatal extends RuntimeException {}
 
   @Configuration
   @EnableKafka
-  @EnableKafkaRetryTopic
-  public static class App {
+  public static class App extends RetryTopicConfigurationSupport {
+    @Override
+    protected void configureCustomizers(CustomizersConfigurer customizers) {
+      if (args[7].equals("tuned")) customizers.customizeErrorHandler(handler -> handler.setSeekAfterError(false));
+    }
+
     @Bean
     public ConsumerFactory<byte[], byte[]> consumerFactory() {
-      Map<String, Object> config = new HashMap<>();
-      config.put("bootstrap.servers", args[0]);
-      config.put("auto.offset.reset", "earliest");
-      return new DefaultKafkaConsumerFactory<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+      return new DefaultKafkaConsumerFactory<>(config(), new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
     @Bean
@@ -131,7 +136,7 @@ public final class Spring {
     int records = Integer.parseInt(args[3]);
     tally = new Tally(records);
     try (var context = new AnnotationConfigApplicationContext(App.class)) {
-      tally.complete(120);
+      tally.complete(60);
       // The last commits, and the last dead letter, come after the last call.
       Thread.sleep(1000);
     }
@@ -140,8 +145,8 @@ public final class Spring {
     long[] sorted = late.stream().mapToLong(Long::longValue).sorted().toArray();
     System.out.printf(
         Locale.ROOT,
-        "{\"value\":%.3f,\"lost\":%d,\"duplicated\":%d,\"early\":%d,\"late\":%s}%n",
-        value, tally.lost(), tally.doubled(), tally.early(), Arrays.toString(sorted));
+        "{\"value\":%.3f,\"lost\":%d,\"duplicated\":%d,\"early\":%d,\"late\":%s,\"fetch\":\"%s\"}%n",
+        value, tally.lost(), tally.doubled(), tally.early(), Arrays.toString(sorted), Tally.fetches(config()));
     System.exit(0);
   }
 }

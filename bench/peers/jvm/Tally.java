@@ -2,6 +2,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** The same as lib/tally.ts, for many threads: what was handled, by each record's number. */
 final class Tally {
@@ -39,6 +41,21 @@ final class Tally {
 
   int early() {
     return early.get();
+  }
+
+  /** How a consumer of this configuration fetches, as lib/kafka.ts says it of kafkajs. */
+  static String fetches(java.util.Map<String, Object> given) {
+    var config = new java.util.HashMap<>(given);
+    config.putIfAbsent("key.deserializer", ByteArrayDeserializer.class);
+    config.putIfAbsent("value.deserializer", ByteArrayDeserializer.class);
+    var used = new ConsumerConfig(config);
+    return String.format(
+        "%d KiB of a partition, %d KiB in all, waits up to %d ms for %d byte, %d records a poll",
+        used.getInt("max.partition.fetch.bytes") / 1024,
+        used.getInt("fetch.max.bytes") / 1024,
+        used.getInt("fetch.max.wait.ms"),
+        used.getInt("fetch.min.bytes"),
+        used.getInt("max.poll.records"));
   }
 
   /** As numbered() in lib/kafka.ts writes it: little-endian, at the front of the value. */
