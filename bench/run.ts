@@ -4,6 +4,8 @@
  * Each system runs in a process of its own, and the systems take turns over the runs, so that a machine that grows slow
  * half-way is slow for all. `--small` shows that a suite works; its numbers say nothing and are not written down.
  */
+// First: it changes how kafkajs, when it is loaded, fills topics.
+import './lib/fast-record'
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
@@ -54,6 +56,21 @@ function runOnce(suite: Suite, system: string, context: RunContext): Promise<Mea
   })
 }
 
+/** Which systems run at the same time. */
+function turnsOf(suite: Suite, systems: readonly string[]): string[][] {
+  // Where the numbers say nothing, nothing is lost by measuring side by side.
+  if (small) return inTurns(systems, 3)
+  const ours = inTurns(systems.filter(isOurs), 1)
+  const peers = systems.filter((system) => !isOurs(system))
+  return [...ours, ...inTurns(peers, suite.sideBySide ? 4 : 1)]
+}
+
+function inTurns(systems: readonly string[], atOnce: number): string[][] {
+  return Array.from({ length: Math.ceil(systems.length / atOnce) }, (_, turn) =>
+    systems.slice(turn * atOnce, (turn + 1) * atOnce),
+  )
+}
+
 async function runSuite(suite: Suite, brokers: string[]): Promise<Result[]> {
   const id = (): string => randomBytes(4).toString('hex')
   const prepared = await suite.prepare?.({ brokers, small, id: id() })
@@ -72,12 +89,8 @@ async function runSuite(suite: Suite, brokers: string[]): Promise<Result[]> {
     if (run === 1 && measurement.fetch) say(`  fetches ${measurement.fetch}`)
     for (const problem of problems) say(`  ${problem}`)
   }
-  // Where the numbers say nothing, nothing is lost by measuring side by side.
-  const atOnce = small ? 3 : 1
   for (let run = 1; run <= runs; run++) {
-    for (let at = 0; at < systems.length; at += atOnce) {
-      await Promise.all(systems.slice(at, at + atOnce).map((system) => once(system, run)))
-    }
+    for (const turn of turnsOf(suite, systems)) await Promise.all(turn.map((system) => once(system, run)))
   }
   return summarise(suite, measured)
 }
@@ -99,9 +112,11 @@ const own = given ? undefined : await startBroker({ jvm: ['-Xms1g', '-Xmx1g'] })
 const brokers = own?.brokers ?? (given ?? '').split(',')
 try {
   for (const suite of chosen) {
+    const began = performance.now()
     const results = await runSuite(suite, brokers)
     if (values.json) for (const result of results) console.log(JSON.stringify(result))
     else console.log(`\n${table(suite, results)}\n`)
+    say(`${suite.name}: ${((performance.now() - began) / 1000).toFixed()} s`)
     if (!small && !part && runs >= FEWEST)
       await writeReadme(suite, results, own?.version ?? process.env.KAFKA_VERSION ?? 'of unknown version')
     // A number from records that were lost or doubled is no number, whichever system it flatters.

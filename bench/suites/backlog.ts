@@ -17,22 +17,28 @@ const systems: Record<string, { run: System; waits: boolean }> = {
   eachBatch: { run: raw({ how: 'eachBatch' }), waits: false },
 }
 
+interface Prepared {
+  /** Holds the records for those that do not wait. */
+  main: string
+  records: number
+  fillMs: number
+}
+
 interface Own {
   topic: string
-  records: number
   /** ms since the epoch. */
   due: number
 }
 
-/** As the consumer writes them when the first attempt has failed. */
-const headersOf = (topic: string, index: number, due: number): Record<string, string> => {
+/** As the consumer writes them when the first attempt has failed; the same for all of a partition, which are written faster. */
+const headersOf = (topic: string, partition: number, due: number): Record<string, string> => {
   const failed = new Date(due - 60_000).toISOString()
   return {
     'x-attempt': '2',
     'x-due-at': String(due),
     'x-original-topic': topic,
-    'x-original-partition': String(index % PARTITIONS),
-    'x-original-offset': String(index),
+    'x-original-partition': String(partition),
+    'x-original-offset': String(100_000 + partition),
     'x-original-timestamp': String(due - 120_000),
     'x-consumer-group': topic,
     'x-first-failed-at': failed,
@@ -40,6 +46,15 @@ const headersOf = (topic: string, index: number, due: number): Record<string, st
     'x-error-class': 'RetryableError',
     'x-error': 'again, later',
   }
+}
+
+function fill(brokers: string[], target: string, topic: string, records: number, due: number): Promise<void> {
+  const headers = Array.from({ length: PARTITIONS }, (_, partition) => headersOf(topic, partition, due))
+  return produce(brokers, target, records, (index) => ({
+    key: `key-${index}`,
+    value: numbered(index, 200),
+    headers: headers[index % PARTITIONS] ?? {},
+  }))
 }
 
 export const suite: Suite = {
@@ -53,33 +68,35 @@ export const suite: Suite = {
     '`eachBatch` read the same records, with the same headers, from a main topic without a wait.',
   systems: Object.keys(systems) as [string, ...string[]],
 
-  async prepareRun(name, { brokers, small, id }): Promise<Own> {
-    const topic = `backlog-${id}`
-    const waits = systems[name]?.waits ?? false
+  async prepare({ brokers, small, id }): Promise<Prepared> {
     const records = small ? 6000 : 1_000_000
-    const target = waits ? `${topic}.retry.${TIER}` : topic
-    const make = (due: number) => (index: number) => ({
-      key: `key-${index}`,
-      value: numbered(index, 200),
-      headers: headersOf(topic, index, due),
-    })
-    // How long it takes to write them decides when they are due: well after the consumer stands and waits.
-    const trial = `${topic}-trial`
-    await createTopics(brokers, [topic, trial, `${topic}.retry.${TIER}`, `${topic}-empty`])
+    const main = `backlog-${id}`
+    // The retry topic too: two systems may start side by side.
+    await createTopics(brokers, [main, `${main}.retry.${TIER}`, `${main}.dlq`])
     const began = Date.now()
-    await produce(brokers, trial, records / 20, make(began))
-    const estimate = (Date.now() - began) * 20
-    const due = waits ? Math.round(Date.now() + estimate * 1.3 + (small ? 5000 : 40_000)) : began
-    await produce(brokers, target, records, make(due))
-    return { topic, records, due }
+    await fill(brokers, main, main, records, began)
+    return { main, records, fillMs: Date.now() - began }
+  },
+
+  async prepareRun(name, { brokers, small, id, prepared }): Promise<Own> {
+    const { main, records, fillMs } = prepared as Prepared
+    if (systems[name]?.waits !== true) return { topic: main, due: 0 }
+    const topic = `backlog-waits-${id}`
+    await createTopics(brokers, [topic, `${topic}.retry.${TIER}`, `${topic}-empty`])
+    // How long it took to write as many decides when they are due: well after the consumer stands and waits.
+    const due = Math.round(Date.now() + fillMs * 1.5 + (small ? 5000 : 30_000))
+    await fill(brokers, `${topic}.retry.${TIER}`, topic, records, due)
+    return { topic, due }
   },
 
   async run(name, context: RunContext) {
     const system = systems[name]
     if (!system) throw new Error(`there is no system ${name}`)
     const { brokers, small } = context
-    const { topic, records, due } = context.own as Own
-    const job = { kafka: client(brokers), brokers, topic, groupId: topic, delay: 1000 }
+    const { topic, due } = context.own as Own
+    const { records } = context.prepared as Prepared
+    const groupId = system.waits ? topic : `${topic}-${context.id}`
+    const job = { kafka: client(brokers), brokers, topic, groupId, delay: 1000 }
     const figures: Record<string, number> = {}
     if (system.waits) {
       const empty = `${topic}-empty`
@@ -113,7 +130,7 @@ export const suite: Suite = {
       await tally.complete(PATIENCE)
     }
     await system.run({ ...job, handle, during }, context)
-    const reads = [{ topic, groupId: topic }]
+    const reads = [{ topic, groupId }]
     if (system.waits) reads.push({ topic: `${topic}.retry.${TIER}`, groupId: `${topic}.retry.${TIER}` })
     problems.push(...(await leftWrong(brokers, { reads })))
     const value = (records - warmUp) / ((ended - began) / 1000)

@@ -35,8 +35,9 @@ export const suite: Suite = {
   name: 'idle',
   unit: 'ms cpu/s',
   better: 'lower',
+  sideBySide: true,
   method:
-    `A consumer with ${SCHEDULE.length} retry delays, so ${CONSUMERS} consumers of kafkajs, that has nothing to do for 20 s: ` +
+    `A consumer with ${SCHEDULE.length} retry delays, so ${CONSUMERS} consumers of kafkajs, that has nothing to do for 15 s: ` +
     `time on the processor, connections to the broker, and memory. \`kafkajs:${CONSUMERS}\` is as many plain consumers ` +
     'with their defaults (a fetch waits up to 5 s); tuned, they wait 200 ms as ours do.',
   systems: Object.keys(systems) as [string, ...string[]],
@@ -54,7 +55,7 @@ export const suite: Suite = {
     const during = async (): Promise<void> => {
       await sleep(small ? 1000 : 5000)
       const [began, before] = [performance.now(), process.cpuUsage()]
-      await sleep(small ? 3000 : 20_000)
+      await sleep(small ? 3000 : 15_000)
       const { user, system } = process.cpuUsage(before)
       value = (user + system) / (performance.now() - began)
       const connections = process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length

@@ -52,6 +52,7 @@ export const suite: Suite = {
   name: 'lateness',
   unit: 'ms late',
   better: 'lower',
+  sideBySide: true,
   // The clock tells whole ms.
   least: 1,
   method:
