@@ -60,9 +60,10 @@ function runOnce(suite: Suite, system: string, context: RunContext): Promise<Mea
 function turnsOf(suite: Suite, systems: readonly string[]): string[][] {
   // Where the numbers say nothing, nothing is lost by measuring side by side.
   if (small) return inTurns(systems, 3)
+  if (suite.sideBySide === 'all') return [[...systems]]
   const ours = inTurns(systems.filter(isOurs), 1)
   const peers = systems.filter((system) => !isOurs(system))
-  return [...ours, ...inTurns(peers, suite.sideBySide ? 4 : 1)]
+  return [...ours, ...inTurns(peers, suite.sideBySide === 'peers' ? 4 : 1)]
 }
 
 function inTurns(systems: readonly string[], atOnce: number): string[][] {

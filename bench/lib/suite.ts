@@ -41,8 +41,8 @@ export interface Suite {
   method: string
   /** Ours first, named `retryline`, its mode behind a colon; the others are the peers that it is compared with. */
   systems: readonly [string, ...string[]]
-  /** They leave the machine mostly idle: the peers run side by side, ours alone. */
-  sideBySide?: boolean
+  /** What leaves the machine mostly idle may run side by side: all systems, or the peers while ours runs alone. */
+  sideBySide?: 'all' | 'peers'
   /** Peers that run in a JVM, with `--jvm`. */
   jvm?: readonly string[]
   /** Flags of Node for the processes of this suite. */

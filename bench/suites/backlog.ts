@@ -84,7 +84,7 @@ export const suite: Suite = {
     const topic = `backlog-waits-${id}`
     await createTopics(brokers, [topic, `${topic}.retry.${TIER}`, `${topic}-empty`])
     // How long it took to write as many decides when they are due: well after the consumer stands and waits.
-    const due = Math.round(Date.now() + fillMs * 1.5 + (small ? 5000 : 30_000))
+    const due = Math.round(Date.now() + fillMs * 1.3 + (small ? 5000 : 22_000))
     await fill(brokers, `${topic}.retry.${TIER}`, topic, records, due)
     return { topic, due }
   },
@@ -102,7 +102,7 @@ export const suite: Suite = {
       const empty = `${topic}-empty`
       let rss = 0
       const during = async (): Promise<void> => {
-        rss = await mostMemory(Date.now() + (small ? 1000 : 5000))
+        rss = await mostMemory(Date.now() + (small ? 1000 : 3000))
       }
       await system.run({ ...job, topic: empty, groupId: empty, handle: () => 'done', during }, context)
       figures['MB waiting'] = -rss / MB
@@ -124,7 +124,7 @@ export const suite: Suite = {
     }
     const during = async (): Promise<void> => {
       if (system.waits) {
-        if (!small && due - Date.now() < 10_000) problems.push('due before the consumer had waited for long')
+        if (!small && due - Date.now() < 6000) problems.push('due before the consumer had waited for long')
         figures['MB waiting'] = (figures['MB waiting'] ?? NaN) + (await mostMemory(due)) / MB
       }
       await tally.complete(PATIENCE)

@@ -95,7 +95,7 @@ export const suite: Suite = {
   async prepare({ brokers, small, id }): Promise<Prepared> {
     const sizes: Record<Pace, number> = small
       ? { slow: 200, middle: 1000, fast: 6000 }
-      : { slow: 2000, middle: 9000, fast: 120_000 }
+      : { slow: 1000, middle: 6000, fast: 120_000 }
     const prepared: Partial<Prepared> = {}
     for (const [pace, records] of Object.entries(sizes)) {
       const topic = `io-${pace}-${id}`

@@ -52,7 +52,7 @@ export const suite: Suite = {
   name: 'lateness',
   unit: 'ms late',
   better: 'lower',
-  sideBySide: true,
+  sideBySide: 'peers',
   // The clock tells whole ms.
   least: 1,
   method:

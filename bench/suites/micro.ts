@@ -155,7 +155,7 @@ export const suite: Suite = {
   async run(name, { small }) {
     const stage = stages[name.replace('retryline:', '')]
     if (!stage) throw new Error(`there is no stage ${name}`)
-    const bench = new Bench({ time: small ? 20 : 1000, warmupTime: small ? 10 : 300 })
+    const bench = new Bench({ time: small ? 20 : 500, warmupTime: small ? 10 : 200 })
     bench.add(name, stage)
     const [task] = await bench.run()
     const result = task?.result
