@@ -20,6 +20,20 @@ describe('the checker finds', () => {
     expect(found(lines)).toMatchObject({ early: 1, problems: [expect.stringContaining('early by 2 ms')] })
   })
 
+  it('no such call where the clock of a worker was set back between its look and the call', () => {
+    const skewed = (at: number, skew: number): Line => ({ what: 'note', text: '', worker: 'A', pid: 65, at, skew })
+    const due = 5_000
+    const lines = (at: number, back: number) => [
+      call({ at: 1, ends: 2, outcome: 'failed' }),
+      [skewed(back - 1, 0), skewed(back, -60_000)],
+      call({ attempt: 2, at, ends: at + 1, dueAt: due }).map((line) => ({ ...line, skew: -60_000 })),
+    ]
+    expect(found(lines(6_000, 5_500)).early).toBe(0)
+    // Not due by the true time either, or set back long before.
+    expect(found(lines(4_900, 4_500)).early).toBe(1)
+    expect(found(lines(9_000, 5_500)).early).toBe(1)
+  })
+
   it('a second call without a reason', () => {
     const twice = [call({ at: 1, ends: 2 }), call({ worker: 'B', at: 5000, ends: 5001 })]
     expect(found(twice).unexplained).toBe(1)

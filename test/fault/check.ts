@@ -73,7 +73,8 @@ export function check(evidence: Evidence): Findings {
   const wronglyDead = (evidence.main ?? []).filter(({ place, dies }) => dies === false && dead.has(place))
   for (const { place } of wronglyDead) problems.push(`${place} was dead-lettered, and its handler would have succeeded`)
 
-  const early = calls.filter(({ begin }) => latenessOf(begin) < 0)
+  const setBack = setBacks(evidence.lines)
+  const early = calls.filter(({ begin }) => latenessOf(begin) < 0 && !wasDue(begin, setBack))
   for (const { begin } of early) problems.push(`early by ${-latenessOf(begin)} ms: ${nameOf(begin)}`)
 
   const { counts, unexplained } = explainDuplicates(evidence, calls)
@@ -113,6 +114,24 @@ export function check(evidence: Evidence): Findings {
 /** A due time is a time of the wall, and the wall's clock is the one that the worker believes in. */
 function latenessOf({ at, skew = 0, dueAt = 0 }: Begin): number {
   return at + skew - dueAt
+}
+
+/** A record that was found due starts a moment later, and a clock may be set back in between, ms. */
+const STARTING = 2_000
+
+function wasDue({ pid, at, dueAt = 0 }: Begin, setBack: ReadonlyMap<number, readonly number[]>): boolean {
+  return at >= dueAt && (setBack.get(pid) ?? []).some((then) => then <= at && at - then <= STARTING)
+}
+
+/** When the wall clock of each process was set back. */
+function setBacks(lines: readonly Line[]): Map<number, number[]> {
+  const found = new Map<number, number[]>()
+  const last = new Map<number, number>()
+  for (const { pid, at, skew = 0 } of [...lines].sort((a, b) => a.at - b.at)) {
+    if (skew < (last.get(pid) ?? 0)) found.set(pid, [...(found.get(pid) ?? []), at])
+    last.set(pid, skew)
+  }
+  return found
 }
 
 /** Records with a copy on a retry topic for whose attempt no call has begun. */
