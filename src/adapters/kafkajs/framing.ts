@@ -11,6 +11,11 @@
  * while it sends connects anew by itself for its next try (`sendMessages`), and nobody ever ends that: here it connects when it
  * is told to, and not else.
  *
+ * And a consumer that is disconnected while it begins its fetches anew, since the cluster's nodes have changed, begins them though it
+ * does not run any more: each comes back at once with nothing, without end and without a turn of the event loop. Nothing else
+ * happens in the process then, no timer and no signal of a stop (seen on three nodes, in three processes at once). Here it finds no
+ * node to fetch from.
+ *
  * No public way leads to the connections of a producer or an admin client, so this one is of kafkajs 2's inside: the client
  * that we use inherits from the user's, which stays as it is, and hands out clusters whose connections are guarded. Where any
  * of it looks different the user's client is used, with kafkajs's faults (docs/kafkajs-faults.md).
@@ -60,6 +65,7 @@ type Cluster = {
   brokerPool?: { connectionPoolBuilder?: Builder }
   connect?: () => Promise<void>
   disconnect?: () => Promise<void>
+  getNodeIds?: () => readonly unknown[]
 }
 /** Of one client. */
 interface Guarded {
@@ -153,10 +159,21 @@ function rootOf(kafka: KafkaJsLike): Partial<KafkaJsLike> {
 }
 
 function guardCluster(cluster: Cluster): Guarded | undefined {
-  const { connect, disconnect } = cluster
+  const { connect, disconnect, getNodeIds } = cluster
   if (typeof connect !== 'function' || typeof disconnect !== 'function') return undefined
   const guarded: Guarded = { connections: new Set(), sockets: new Set(), gone: false, left: false }
   guardBuilder(cluster.brokerPool?.connectionPoolBuilder, guarded)
+  if (typeof getNodeIds === 'function') {
+    let asked = false
+    cluster.getNodeIds = () => {
+      if (!guarded.left) asked = false
+      // One that is not there: nothing is fetched, and the fetching ends without an error. No answer at all, which is one, to a
+      // consumer that runs in spite of its disconnect and asks again.
+      const nobody = asked ? [] : new Array<unknown>(1)
+      asked = guarded.left
+      return guarded.left ? nobody : getNodeIds.call(cluster)
+    }
+  }
   cluster.connect = () => {
     if (guarded.left) return Promise.reject(refused())
     guarded.gone = false

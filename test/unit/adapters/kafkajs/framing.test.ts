@@ -6,14 +6,22 @@ import { createRequire } from 'node:module'
 import { createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { kafkajsDriver } from '../../../../src/adapters/kafkajs'
-import { guardConnection, withGuardedConnections, type ConnectionLike } from '../../../../src/adapters/kafkajs/framing'
+import {
+  clusterOf,
+  guardConnection,
+  withGuardedConnections,
+  type ConnectionLike,
+} from '../../../../src/adapters/kafkajs/framing'
 import type { KafkaJsLike } from '../../../../src/adapters/kafkajs/kafkajs-like'
 import { silentLogger } from '../../../../src/ports'
+import { turn } from '../../../helpers/test-clock'
+import { hold } from '../../consume/given'
 import { fetchAnswer } from './fetch-answer'
 
 /** kafkajs's own connection, on sockets that the test writes into. */
 const require = createRequire(import.meta.url)
 const Connection = require('kafkajs/src/network/connection') as new (options: object) => RealConnection
+const createFetchManager = require('kafkajs/src/consumer/fetchManager')
 const Encoder = require('kafkajs/src/protocol/encoder') as new () => object
 /** Where it is taken for the length of an answer, it holds less than an answer must have. */
 const NO_LENGTH = Buffer.from([0, 0, 0, 2])
@@ -446,5 +454,71 @@ describe('answers to fetches', () => {
     })
     // Without the field that version 11 has brought, as far as an answer of no partition shows it.
     expect(await fetched(10, fetchAnswer([]))).toMatchObject({ kafkajsAsked: 1, data: { errorCode: 0 } })
+  })
+})
+
+describe('a consumer that is disconnected while it begins its fetches anew', () => {
+  /** kafkajs's own fetches, over the nodes of a client's cluster, as its runner makes them. */
+  async function disconnectedMeanwhile(kafka: KafkaJsLike): Promise<{ end: string; spins: number }> {
+    const consumer = kafka.consumer({ groupId: 'g' })
+    const cluster = clusterOf(consumer) as { brokerPool: { brokers: object } } | undefined
+    let nodes = ['1', '2']
+    const own = { getNodeIds: () => nodes }
+    if (cluster) cluster.brokerPool.brokers = { 1: brokerStub, 2: brokerStub }
+    const getNodeIds = (): string[] => ((cluster ?? own) as typeof own).getNodeIds()
+    let running = true
+    let spins = 0
+    const held = hold<void>()
+    const fetches = createFetchManager({
+      logger: quiet,
+      getNodeIds,
+      handler: async () => undefined,
+      async fetch(node: string) {
+        if (!running) {
+          if (++spins > 1_000) throw new Error('it spins')
+          return []
+        }
+        if (node === '2') await held.promise
+        else await turn()
+        return []
+      },
+    })
+    const end = (fetches.start() as Promise<void>).then(
+      () => 'ended',
+      (error: Error) => error.message,
+    )
+    await turn()
+    // A node goes: one fetch finds out, and the fetches are to begin anew once the other is back.
+    nodes = ['1']
+    if (cluster) cluster.brokerPool.brokers = { 1: brokerStub }
+    for (let i = 0; i < 5; i++) await turn()
+    running = false
+    const left = Promise.all([fetches.stop(), consumer.disconnect()])
+    held.resolve()
+    await left
+    return { end: await end, spins }
+  }
+  const brokerStub = { isConnected: () => false, disconnect: async () => undefined }
+
+  test('kafkajs fetches without end, and nothing else happens', async () => {
+    const kafka = new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING }) as unknown as KafkaJsLike
+    expect(await disconnectedMeanwhile(kafka)).toEqual({ end: 'it spins', spins: 1_001 })
+  })
+
+  test('ours ends', async () => {
+    const kafka = new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING }) as unknown as KafkaJsLike
+    expect(await disconnectedMeanwhile(withGuardedConnections(kafka))).toEqual({ end: 'ended', spins: 0 })
+  })
+
+  test('one that runs in spite of it is told that there is no node', async () => {
+    const kafka = new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING }) as unknown as KafkaJsLike
+    const consumer = withGuardedConnections(kafka).consumer({ groupId: 'g' })
+    const cluster = clusterOf(consumer) as { getNodeIds(): string[]; brokerPool: { brokers: object } }
+    cluster.brokerPool.brokers = { 1: brokerStub }
+    expect(cluster.getNodeIds()).toEqual(['1'])
+    await consumer.disconnect()
+    const fetches = createFetchManager({ logger: quiet, getNodeIds: () => cluster.getNodeIds(), fetch: async () => [] })
+    await fetches.start()
+    await expect(fetches.start()).rejects.toMatchObject({ name: 'KafkaJSNoBrokerAvailableError' })
   })
 })
