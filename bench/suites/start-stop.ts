@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { client, createTopics, numbered, numberOf, produce, PARTITIONS, uncommitted } from '../lib/kafka'
+import { library } from '../lib/library'
 import type { Suite } from '../lib/suite'
 import type { Job, System } from '../lib/system'
 import { Tally } from '../lib/tally'
@@ -67,6 +68,8 @@ export const suite: Suite = {
       return performance.now() - stopping
     }
 
+    // kafkajs is loaded by now: to load ours is no part of a start either.
+    if (name === 'retryline') await library()
     const first = new Tally(records)
     let began = NaN
     const started = performance.now()
