@@ -5,7 +5,8 @@
  * The first that fails stops all others, which end what they are at. When nodes come or go the fetchers are made anew.
  *
  * Must never happen: two fetches from one node at once; a fetch from a node while batches of its last one are at work;
- * a partition at work from two nodes (its leader has moved: the later batch is left out).
+ * a partition at work from two nodes (its leader has moved: the later batch is left out); fetchers that are made anew after a
+ * stop, as kafkajs does: they fetch nothing without end, and the process stands still.
  */
 import { KafkaJSNoBrokerAvailableError } from './errors'
 
@@ -37,6 +38,7 @@ export class FetchManager<T extends Fetched> {
   private fetchers: Fetcher<T>[] = []
   private readonly queue: Queued<T>[] = []
   private readonly busy: boolean[]
+  private stopped = false
 
   constructor(private readonly settings: FetchManagerSettings<T>) {
     this.busy = Array.from({ length: settings.concurrency }, () => false)
@@ -44,19 +46,26 @@ export class FetchManager<T extends Fetched> {
 
   /** Until it is stopped, or until a fetch or a batch fails. */
   async start(): Promise<void> {
+    this.stopped = false
     for (;;) {
       this.fetchers = this.createFetchers()
       try {
         await Promise.all(this.fetchers.map((fetcher) => fetcher.start()))
         return
       } catch (e) {
-        await this.stop()
+        await this.end()
         if (!(e instanceof OtherNodes)) throw e
+        if (this.stopped) return
       }
     }
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.stopped = true
+    return this.end()
+  }
+
+  private async end(): Promise<void> {
     const ending = this.fetchers.map((fetcher) => fetcher.stop())
     if (this.fetchers.some(({ active }) => active)) this.settings.hurry()
     await Promise.all(ending)
