@@ -40,6 +40,10 @@ describe('the checker finds, of a whole run', () => {
     expect(found(twice)).toMatchObject({ unexplained: 1 })
     expect(found([...twice, refused(500)])).toMatchObject({ unexplained: 0, duplicates: { revocation: 1 } })
     expect(found([...twice, refused(500, '1s')])).toMatchObject({ unexplained: 1 })
+    // With exactly-once a lane commits nothing either until a transaction that has failed is taken over.
+    const failed: Line[] = [{ what: 'note', text: '{"type":"publishFailed"}', worker: 'A', pid: 65, at: 500 }]
+    expect(found([...twice, failed], { delivery: 'exactly-once' })).toMatchObject({ unexplained: 0 })
+    expect(found([...twice, failed])).toMatchObject({ unexplained: 1 })
     const commits = new Map([['t/0', [{ at: 600, offset: 1n, done: [] }]]])
     expect(found([...twice, refused(500)], { commits })).toMatchObject({ unexplained: 1 })
   })

@@ -29,7 +29,14 @@ describe('the checker finds', () => {
       call({ attempt: 2, at, ends: at + 1, dueAt: due }).map((line) => ({ ...line, skew: -60_000 })),
     ]
     expect(found(lines(6_000, 5_500)).early).toBe(0)
-    // Not due by the true time either, or set back long before.
+    // The due time was written by the clock that was ahead, and the clock is right again.
+    const ahead = [
+      call({ at: 1, ends: 2, outcome: 'failed' }),
+      [skewed(100, 70_000), skewed(5_500, 0)],
+      call({ attempt: 2, at: 6_000, ends: 6_001, dueAt: 75_400 }),
+    ]
+    expect(found(ahead).early).toBe(0)
+    // Not due by the clock of before either, or set back long before.
     expect(found(lines(4_900, 4_500)).early).toBe(1)
     expect(found(lines(9_000, 5_500)).early).toBe(1)
   })

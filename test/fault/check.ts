@@ -119,16 +119,23 @@ function latenessOf({ at, skew = 0, dueAt = 0 }: Begin): number {
 /** A record that was found due starts a moment later, and a clock may be set back in between, ms. */
 const STARTING = 2_000
 
-function wasDue({ pid, at, dueAt = 0 }: Begin, setBack: ReadonlyMap<number, readonly number[]>): boolean {
-  return at >= dueAt && (setBack.get(pid) ?? []).some((then) => then <= at && at - then <= STARTING)
+function wasDue({ pid, at, dueAt = 0 }: Begin, setBack: ReadonlyMap<number, readonly SetBack[]>): boolean {
+  return (setBack.get(pid) ?? []).some((one) => one.at <= at && at - one.at <= STARTING && at + one.from >= dueAt)
+}
+
+interface SetBack {
+  readonly at: number
+  /** How much the clock was ahead before, ms. */
+  readonly from: number
 }
 
 /** When the wall clock of each process was set back. */
-function setBacks(lines: readonly Line[]): Map<number, number[]> {
-  const found = new Map<number, number[]>()
+function setBacks(lines: readonly Line[]): Map<number, SetBack[]> {
+  const found = new Map<number, SetBack[]>()
   const last = new Map<number, number>()
   for (const { pid, at, skew = 0 } of [...lines].sort((a, b) => a.at - b.at)) {
-    if (skew < (last.get(pid) ?? 0)) found.set(pid, [...(found.get(pid) ?? []), at])
+    const from = last.get(pid) ?? 0
+    if (skew < from) found.set(pid, [...(found.get(pid) ?? []), { at, from }])
     last.set(pid, skew)
   }
   return found

@@ -8,7 +8,7 @@
  * None of them explains a record that the broker was seen to hold as done before its lane was begun anew: the new owner
  * reads that. So a death explains no more than what was in flight or done since the last commit that anybody saw.
  */
-import type { Begin, Happening, Place } from './ledger'
+import type { Begin, Happening, Line, Place } from './ledger'
 import { groupBy, isHappening, laneOf, nameOf, offsetOf, tierOf, type Call, type Evidence } from './evidence'
 
 /** Clocks are one, but two processes write down the same rebalance a moment apart, ms. */
@@ -58,6 +58,8 @@ class Lanes {
   readonly #happenings: Map<string, Happening[]>
   /** When commits were refused, in order of time, by process and tier. */
   readonly #refusals: Map<string, Happening[]>
+  /** With exactly-once: when transactions have failed, in order of time, by process. */
+  readonly #failedTransactions: Map<string, Line[]>
 
   constructor(private readonly evidence: Evidence) {
     const happenings = evidence.lines.filter(isHappening).sort((a, b) => a.at - b.at)
@@ -65,6 +67,9 @@ class Lanes {
     this.#happenings = groupBy(moving, ({ tier = '' }) => tier)
     const refused = happenings.filter(({ what }) => what === 'commitRefused')
     this.#refusals = groupBy(refused, ({ pid, tier = '' }) => `${pid} ${tier}`)
+    // A lane whose transaction has failed commits nothing until its id is taken over. The event names no lane.
+    const failed = evidence.delivery === 'exactly-once' ? evidence.lines.filter(isFailedTransaction) : []
+    this.#failedTransactions = groupBy(failed, ({ pid }) => `${pid}`)
   }
 
   /** In flight, or done and perhaps uncommitted, when its worker died; the second call came after that. */
@@ -87,7 +92,10 @@ class Lanes {
     if (at - end - away <= (this.evidence.uncommittedMs ?? UNCOMMITTED)) return true
     // What the broker was seen to hold in spite of that is sorted out before (`knownAsDone`).
     const { pid, source } = call.begin
-    const refused = this.#refusals.get(`${pid} ${tierOf(source)}`) ?? []
+    const refused = [
+      ...(this.#refusals.get(`${pid} ${tierOf(source)}`) ?? []),
+      ...(this.#failedTransactions.get(`${pid}`) ?? []),
+    ]
     return refused.some((one) => one.at >= end && one.at <= at + SLACK)
   }
 
@@ -143,6 +151,10 @@ class Lanes {
       .filter((one) => one.pid === pid && one.at <= before && one.gained?.includes(lane))
       .at(-1)?.at
   }
+}
+
+function isFailedTransaction(line: Line): boolean {
+  return line.what === 'note' && line.text.startsWith('{"type":"publishFailed"')
 }
 
 /** Whether the lane went away from whoever tells it. */
