@@ -1,3 +1,4 @@
+import type { Kafka } from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { RetryableError } from '../../src'
 import type { Given } from './promises'
@@ -152,17 +153,21 @@ export function seamRules(given: Given): void {
       const first = await scene.join()
       await scene.produce(numbered(3))
       await scene.untilDone()
-      // As if another member had owned the partition in a generation that this one never saw.
-      let bent = false
+      // As if another member had owned the partition in a generation that this one never saw: a transaction names no generation.
+      const other = (given.stage().client() as unknown as Kafka).producer({ transactionalId: `${scene.group}-other` })
+      await other.connect()
+      const move = async (): Promise<void> => {
+        if (first.hooks.counts.reopened === 1) return
+        const transaction = await other.transaction()
+        const partitions = [{ partition: 0, offset: '1' }]
+        await transaction.sendOffsets({ consumerGroupId: scene.group, topics: [{ topic: scene.topic, partitions }] })
+        await transaction.commit()
+      }
+      // When it asks, all that it commits by itself before it knows more is committed.
+      let moving = Promise.resolve()
       first.faults.bend('admin.fetchOffsets', async (result) => {
-        const answer = (await result()) as { topic: string; partitions: { partition: number; offset: string }[] }[]
-        for (const { topic, partitions } of answer) {
-          if (topic !== scene.topic) continue
-          const here = partitions.find(({ partition }) => partition === 0)
-          if (here && !bent) here.offset = '1'
-          bent = true
-        }
-        return answer
+        await (moving = moving.then(move))
+        return result()
       })
       const second = await scene.join()
       await scene.untilShared([first, second], 2)
@@ -172,6 +177,7 @@ export function seamRules(given: Given): void {
       expect(first.hooks.events('reopened')).toMatchObject([{ partition: 0, ours: '3', broker: '1' }])
       await scene.untilCalls(5)
       expect(scene.values().slice(3)).toEqual(['r1', 'r2'])
+      await other.disconnect()
     })
 
     it('rule 7: where there is no offset, the position is fixed, sought and committed before any record comes', async () => {
