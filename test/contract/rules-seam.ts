@@ -156,17 +156,17 @@ export function seamRules(given: Given): void {
       // As if another member had owned the partition in a generation that this one never saw: a transaction names no generation.
       const other = (given.stage().client() as unknown as Kafka).producer({ transactionalId: `${scene.group}-other` })
       await other.connect()
-      const move = async (): Promise<void> => {
-        if (first.hooks.counts.reopened === 1) return
-        const transaction = await other.transaction()
-        const partitions = [{ partition: 0, offset: '1' }]
-        await transaction.sendOffsets({ consumerGroupId: scene.group, topics: [{ topic: scene.topic, partitions }] })
-        await transaction.commit()
-      }
-      // When it asks, all that it commits by itself before it knows more is committed.
-      let moving = Promise.resolve()
+      let moved = false
       first.faults.bend('admin.fetchOffsets', async (result) => {
-        await (moving = moving.then(move))
+        // When it asks, all that it commits by itself before it knows more is committed.
+        const [{ topic }] = (await result()) as [{ topic: string }]
+        if (topic === scene.topic && !moved) {
+          moved = true
+          const transaction = await other.transaction()
+          const partitions = [{ partition: 0, offset: '1' }]
+          await transaction.sendOffsets({ consumerGroupId: scene.group, topics: [{ topic, partitions }] })
+          await transaction.commit()
+        }
         return result()
       })
       const second = await scene.join()
