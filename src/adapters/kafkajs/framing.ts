@@ -166,12 +166,15 @@ function guardCluster(cluster: Cluster): Guarded | undefined {
   if (typeof getNodeIds === 'function') {
     let asked = false
     cluster.getNodeIds = () => {
-      if (!guarded.left) asked = false
-      // One that is not there: nothing is fetched, and the fetching ends without an error. No answer at all, which is one, to a
-      // consumer that runs in spite of its disconnect and asks again.
-      const nobody = asked ? [] : new Array<unknown>(1)
-      asked = guarded.left
-      return guarded.left ? nobody : getNodeIds.call(cluster)
+      if (!guarded.left) {
+        asked = false
+        return getNodeIds.call(cluster)
+      }
+      // A consumer that runs in spite of its disconnect, and so asks again, is told that there is none, which is an error.
+      if (asked) return []
+      // One that is not there: nothing is fetched, and the fetching ends without an error.
+      asked = true
+      return new Array<unknown>(1)
     }
   }
   cluster.connect = () => {
