@@ -3,8 +3,8 @@
  * Given a process with a consumer and four waits, so five kafkajs consumers and a producer, and another with the same
  * number of plain ones: kafkajs 2.2.4 runs a timer about every millisecond for each connection that has ever got an answer.
  * When both have nothing to do.
- * Then ours takes no more of the processor than plain kafkajs does, Node has nothing to warn of but the negative time that
- * docs/operations.md explains, and the page says what it costs.
+ * Then ours takes no more of the processor than plain kafkajs does, whose timer it does without: Node has nothing to warn of,
+ * where it warns plain kafkajs's user of the negative time that docs/operations.md explains; and the page says what it costs.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -48,9 +48,10 @@ describeWithBroker('8 runtime cost', ({ brokers }) => {
     const shown = `ours ${ours.cpu.toFixed(1)} %, plain ${plain.cpu.toFixed(1)} % of a core, Node ${ours.node}`
     await annotate(shown)
     expect(plain.cpu, shown).toBeGreaterThan(0)
-    expect(ours.cpu, shown).toBeLessThanOrEqual(1.3 * plain.cpu + SLACK)
+    expect(ours.cpu, shown).toBeLessThanOrEqual(plain.cpu + SLACK)
     const warns = Number(process.versions.node.split('.')[0]) >= WARNS_FROM
-    for (const { warnings } of [ours, plain]) expect(warnings).toEqual(warns ? ['TimeoutNegativeWarning'] : [])
+    expect(plain.warnings).toEqual(warns ? ['TimeoutNegativeWarning'] : [])
+    expect(ours.warnings).toEqual([])
     const page = readFileSync(resolve(import.meta.dirname, '../../docs/operations.md'), 'utf8').replaceAll('\n', ' ')
     expect(page).toMatch(/TimeoutNegativeWarning[^]*?five idle consumers[^]*?\d % of a core/)
   })

@@ -27,6 +27,7 @@
  */
 import { decodeFetch, FETCH_VERSION } from './fetch-decoder'
 import type { KafkaJsLike } from './kafkajs-like'
+import { withoutIdleTimer, type RequestQueueLike } from './request-queue'
 
 const CREATE_CLUSTER = 'private:Kafka:createCluster'
 const MAKERS = ['consumer', 'producer', 'admin'] as const
@@ -50,7 +51,7 @@ interface Framing {
 
 export interface ConnectionLike extends Framing {
   readonly socket?: SocketLike | null
-  readonly requestQueue?: { destroy?(): void }
+  readonly requestQueue?: RequestQueueLike
   socketFactory(where: never): SocketLike
   processData(bytes: Buffer): void
   send?(sending: Sending): Promise<unknown>
@@ -273,6 +274,7 @@ export function guardConnection(connection: ConnectionLike, client?: Pick<Guarde
     })
     return socket
   }
+  withoutIdleTimer(connection.requestQueue)
   const { send } = connection
   if (typeof send === 'function') connection.send = (sending) => send.call(connection, decodedFaster(sending))
   connection.processData = (bytes) => {
