@@ -143,8 +143,7 @@ async function readSettled(
   topics: readonly string[],
   lanes: readonly Lane[],
 ): Promise<readonly CommittedOffset[]> {
-  const committed = await admin.committed(groupId, topics)
-  const settled = await settledOffsets(lanes)
+  const [committed, settled] = await Promise.all([admin.committed(groupId, topics), settledOffsets(lanes)])
   if (settled === undefined) return committed
   const places = new Set(settled.map(laneKey))
   return [...committed.filter((entry) => !places.has(laneKey(entry))), ...settled]

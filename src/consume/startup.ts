@@ -83,10 +83,12 @@ export function createStartup({ settings, driver, admin, publisher, clock, emitt
   }
 
   async function connect(): Promise<void> {
-    try {
-      await admin.connect()
-      if (settings.delivery === 'at-least-once') await publisher.connect()
-    } catch (error) {
+    const publishes = settings.delivery === 'at-least-once'
+    // Side by side. Waited for both: what goes on to connect after its start has failed would be in the way of the stop.
+    const both = await Promise.allSettled([admin.connect(), publishes ? publisher.connect() : undefined])
+    for (const one of both) {
+      if (one.status === 'fulfilled') continue
+      const error: unknown = one.reason
       if (isRetrylineError(error)) throw error
       throw new RetrylineError(
         'RETRYLINE_CONNECT',
