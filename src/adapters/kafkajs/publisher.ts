@@ -2,7 +2,7 @@ import { RetrylineError } from '../../errors'
 import type { DriverTools, Publisher } from '../../ports'
 import { createDenials, type Denials } from './denied'
 import type { KafkaJsLike, ProducerLike } from './kafkajs-like'
-import { PRODUCER, sendAll, writeTo } from './sending'
+import { makeProducer, PRODUCER, sendAll, writeTo } from './sending'
 
 /**
  * Waits for all in-sync replicas and is not idempotent: an idempotent kafkajs producer that has had a `send` rejected
@@ -10,7 +10,7 @@ import { PRODUCER, sendAll, writeTo } from './sending'
  */
 export function createKafkajsPublisher(
   kafka: KafkaJsLike,
-  { logger }: DriverTools,
+  { clock, logger }: DriverTools,
   denials: Denials = createDenials(kafka),
 ): Publisher {
   let producer: ProducerLike | undefined
@@ -29,7 +29,7 @@ export function createKafkajsPublisher(
   }
 
   async function connect(): Promise<ProducerLike> {
-    const made = kafka.producer(PRODUCER)
+    const made = makeProducer(kafka, PRODUCER, clock)
     producer = made
     await made.connect()
     // Not `producer`: a reset meanwhile has cleared that. What is sent on this one then fails and is sent again.

@@ -16,7 +16,7 @@ import type { Asked, Denials } from './denied'
 import { clusterOf } from './framing'
 import { endHanging, isHanging, lastEnd, type End, type OffsetOf } from './hanging'
 import type { KafkaJsLike, ProducerLike, TransactionLike } from './kafkajs-like'
-import { sendInTransaction, TRANSACTIONAL, writeTo } from './sending'
+import { makeProducer, sendInTransaction, TRANSACTIONAL, writeTo } from './sending'
 import type { CoordinatorsLike } from './stable-offsets'
 
 /** A transaction that has not ended by then is aborted by the broker, so that its readers may go on, ms (kafkajs's default). */
@@ -52,7 +52,8 @@ export function createKafkajsTransactor(
   async function takeOver(): Promise<void> {
     drop()
     if (closed) throw given()
-    const producer = kafka.producer({ ...TRANSACTIONAL, transactionalId, transactionTimeout: TRANSACTION_TIMEOUT })
+    const config = { ...TRANSACTIONAL, transactionalId, transactionTimeout: TRANSACTION_TIMEOUT }
+    const producer = makeProducer(kafka, config, clock)
     const mine: Held = { producer, connection: producer.connect(), ending: undefined, work: new Set() }
     held = mine
     await mine.connection
