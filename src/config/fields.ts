@@ -141,7 +141,7 @@ export const FIELDS = {
   sessionTimeout: duration(SECOND, 30 * MINUTE).default(30 * SECOND),
   heartbeatInterval: duration(100, 10 * MINUTE).default(3 * SECOND),
   rebalanceTimeout: duration(SECOND, 30 * MINUTE).default(MINUTE),
-  maxBufferedBytes: size(KIB, 64 * KIB ** 3).default(64 * KIB ** 2),
+  maxBufferedBytes: size(KIB, 64 * KIB ** 3).optional(),
   maxBufferedRecords: whole(1, 1_000_000).default(50_000),
   allowManyAttempts: z.boolean({ error: 'is not a yes or no; give true, or leave it out' }).default(false),
   decode: anyThat<'json' | Decode>(

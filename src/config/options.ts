@@ -182,7 +182,10 @@ export interface ResilientConsumerOptions<
   readonly heartbeatInterval?: Duration
   /** How long the broker waits for members to join again in a rebalance. 1 s to 30 min, default `'60s'`. */
   readonly rebalanceTimeout?: Duration
-  /** Bytes of records in memory, for the main topics and again for each tier. From 1 KiB, default `'64MiB'`. */
+  /**
+   * Bytes of records in memory, for the main topics and again for each tier. From 1 KiB; default `'64MiB'` for the main topics
+   * and `'24MiB'` for each tier.
+   */
   readonly maxBufferedBytes?: SizeOption
   /** Records in memory, for the main topics and again for each tier. 1 to 1 000 000, default 50 000. */
   readonly maxBufferedRecords?: number

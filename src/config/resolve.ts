@@ -37,6 +37,12 @@ function refused(problems: readonly string[]): RetrylineError {
   return new RetrylineError('RETRYLINE_CONFIG', `${head}:${lines.join('')}`, { problems: Object.freeze([...problems]) })
 }
 
+/**
+ * Bytes. What waits until it is due is held for as long as that takes, and holds twice its size in memory; it need be no more
+ * than what is handled until the next fetch comes.
+ */
+const BUFFERED = { main: 64 * 1024 ** 2, tier: 24 * 1024 ** 2 }
+
 const WAYS = { 'by-topic': 'topic', 'by-topic-and-group': 'group' } as const
 
 /** The chain's input, or undefined where a part of it is no good (which is then among the problems). */
@@ -133,7 +139,8 @@ function freeze(checked: Checked, input: TopologyInput): Settings {
     sessionTimeoutMs: checked.sessionTimeout,
     heartbeatIntervalMs: checked.heartbeatInterval,
     rebalanceTimeoutMs: checked.rebalanceTimeout,
-    maxBufferedBytes: checked.maxBufferedBytes,
+    maxBufferedBytes: checked.maxBufferedBytes ?? BUFFERED.main,
+    maxWaitingBytes: checked.maxBufferedBytes ?? BUFFERED.tier,
     maxBufferedRecords: checked.maxBufferedRecords,
     decode: checked.decode ?? (checked.schema ? 'json' : undefined),
     schema: checked.schema,

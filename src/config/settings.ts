@@ -62,7 +62,10 @@ export interface Settings {
   readonly sessionTimeoutMs: number
   readonly heartbeatIntervalMs: number
   readonly rebalanceTimeoutMs: number
+  /** For the main topics. */
   readonly maxBufferedBytes: number
+  /** The same for each tier. */
+  readonly maxWaitingBytes: number
   readonly maxBufferedRecords: number
   /** `json` where a schema was given without a decode; undefined where nothing is to be decoded. */
   readonly decode: 'json' | Decode | undefined

@@ -40,7 +40,7 @@ import { openLanes } from './opening'
 import type { LaneHost } from './outages'
 import { createPositions, type Positions } from './positions'
 import type { Processor } from './process-record'
-import { exceedsShare, fetchSizes, fits, type Room, roomOf } from './room'
+import { exceedsShare, fetchSizes, fits, type Limits, type Room, roomOf } from './room'
 import { SharedPlaces } from './shared-places'
 import { Starter } from './starter'
 import { UnfinishedTable } from './unfinished'
@@ -108,6 +108,7 @@ export class Group {
   readonly #shared = new SharedPlaces()
   readonly #positions: Positions
   readonly #intake: Intake
+  readonly #limits: Limits
   /** Undefined where the user wants none. */
   readonly #guard: CrashGuard | undefined
   readonly #leaveAlone: () => void
@@ -131,6 +132,8 @@ export class Group {
   constructor(readonly options: GroupOptions) {
     const { settings, driver, clock, emitter, tier } = options
     this.tierName = tier?.name ?? 'main'
+    const { maxBufferedRecords, maxBufferedBytes, maxWaitingBytes } = settings
+    this.#limits = { maxBufferedRecords, maxBufferedBytes: tier === undefined ? maxBufferedBytes : maxWaitingBytes }
     this.unreadable = new UnreadableBatches(this.tierName, clock, emitter)
     this.#intake = {
       ordering: settings.ordering,
@@ -148,7 +151,7 @@ export class Group {
         heartbeatIntervalMs: settings.heartbeatIntervalMs,
         rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
         maxWaitMs: FETCH_WAIT_MS,
-        ...fetchSizes(settings, options.partitions),
+        ...fetchSizes(this.#limits, options.partitions),
         metadataMaxAgeMs: METADATA_MAX_AGE_MS,
         concurrency: BATCHES_AT_ONCE,
       },
@@ -663,15 +666,15 @@ export class Group {
   // ── room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #roomOf(lane: Lane): Room {
-    return roomOf(lane, this.lanes.size, this.options.settings)
+    return roomOf(lane, this.lanes.size, this.#limits)
   }
 
   #isFull(lane: Lane): boolean {
-    return exceedsShare(lane, this.lanes.size, this.options.settings, 1)
+    return exceedsShare(lane, this.lanes.size, this.#limits, 1)
   }
 
   #hasRoom(lane: Lane): boolean {
-    return !exceedsShare(lane, this.lanes.size, this.options.settings, 0.5)
+    return !exceedsShare(lane, this.lanes.size, this.#limits, 0.5)
   }
 
   #changeOrTimeout(lane: Lane): Promise<void> {

@@ -28,7 +28,14 @@ import type { DeadLetterLimit } from './dead-letter-limit'
 import type { Decoder } from './decode'
 import type { Entry, Lane, Outcome } from './lane'
 import type { LaneHost, Outages } from './outages'
-import { attemptFields, classifyContext, createAttemptRunner, placeOf, type AttemptRunner } from './run-attempt'
+import {
+  attemptFields,
+  classifyContext,
+  createAttemptRunner,
+  placeOf,
+  startedLate,
+  type AttemptRunner,
+} from './run-attempt'
 import type { Staged } from './staged'
 
 /** How long to wait before a record that fits nowhere is offered to the dead letter topic again, ms. */
@@ -263,7 +270,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       options.released(lane, entry)
       return
     }
-    const { latenessMs } = attemptFields(attempt, clock)
+    const latenessMs = startedLate(attempt, clock)
     const failure = { error: outcome.error, timedOut: outcome.kind === 'timeout', latenessMs }
     const { verdict, opened } = classify(lane, entry, failure)
     const judged = judge(failure, verdict, opened)

@@ -15,7 +15,7 @@ const SETTLED = 200
 const RECORD_OVERHEAD = 640
 const HEADER_OVERHEAD = 104
 
-type Limits = Pick<Settings, 'maxBufferedRecords' | 'maxBufferedBytes'>
+export type Limits = Pick<Settings, 'maxBufferedRecords' | 'maxBufferedBytes'>
 
 /** What a lane may still take; negative where it has more than its share. */
 export interface Room {

@@ -263,7 +263,7 @@ export function placeOf({ lane, entry }: Pick<Attempt, 'lane' | 'entry'>): At & 
 export function attemptFields(attempt: Attempt, clock: Clock) {
   const { entry } = attempt
   const durationMs = clock.monotonic() - attempt.startedAt
-  const dueAt = entry.opened?.dueAt
+  const latenessMs = startedLate(attempt, clock)
   const { batchSize } = attempt
   return {
     ...placeOf(attempt),
@@ -271,9 +271,17 @@ export function attemptFields(attempt: Attempt, clock: Clock) {
     attempt: attempt.number,
     tryInAttempt: attempt.tryInAttempt,
     durationMs,
-    ...(dueAt !== undefined && { latenessMs: Math.max(0, Math.round(clock.now() - durationMs - dueAt)) }),
+    ...(latenessMs !== undefined && { latenessMs }),
     ...(batchSize !== undefined && { batch: batchSize }),
   }
+}
+
+/** How long after its due time it began, ms; undefined on a main topic. */
+export function startedLate({ entry, startedAt }: Attempt, clock: Clock): number | undefined {
+  const dueAt = entry.opened?.dueAt
+  return dueAt === undefined
+    ? undefined
+    : Math.max(0, Math.round(clock.now() - (clock.monotonic() - startedAt) - dueAt))
 }
 
 export function classifyContext(lane: Lane, entry: Entry, attempt: number, maxAttempts: number) {

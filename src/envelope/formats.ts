@@ -42,15 +42,20 @@ export function readTime(bytes: Buffer): number | undefined {
 }
 
 export function parseIsoTime(text: string): number | undefined {
+  if (text === parsedText) return parsedMs
   if (!ISO.test(text)) return undefined
   const ms = Date.parse(text)
   // Date.parse takes the 30th of February for a day in March.
-  return Number.isNaN(ms) || isoTime(ms) !== text ? undefined : ms
+  if (Number.isNaN(ms) || isoTime(ms) !== text) return undefined
+  ;[parsedText, parsedMs] = [text, ms]
+  return ms
 }
 
-// Failures come in storms, and each writes the same time thrice: a Date's text is dear.
+// Failures come in storms, and each writes, and reads, the same time thrice: a Date's text is dear.
 let lastMs = 0
 let lastText = new Date(0).toISOString()
+let parsedMs = 0
+let parsedText = lastText
 
 /** ISO 8601 in UTC with ms; a time outside the years 1970 to 9999 becomes the nearest that is inside. */
 export function isoTime(ms: number): string {

@@ -298,6 +298,7 @@ describe('what comes of good options', () => {
       heartbeatIntervalMs: 3000,
       rebalanceTimeoutMs: 60_000,
       maxBufferedBytes: 67_108_864,
+      maxWaitingBytes: 25_165_824,
       maxBufferedRecords: 50_000,
       decode: undefined,
       schema: undefined,
@@ -343,6 +344,7 @@ describe('what comes of good options', () => {
       deadlineMs: 86_400_000,
       release: '1.2.3',
       maxBufferedBytes: 8_000_000,
+      maxWaitingBytes: 8_000_000,
       decode: 'json',
     })
     expect(settings.hooks[0]).toBe(hooks)
