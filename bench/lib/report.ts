@@ -54,6 +54,9 @@ function fetchLines(results: Result[]): string {
   return lines.length === 0 ? '' : `Fetches:\n\n${lines.join('\n')}\n\n`
 }
 
+/** What is said of the figures by hand; a suite's first table is written in front of it. */
+const NOTES = '<!-- notes -->'
+
 /** Writes one suite's table between its markers; the rest of the page is left alone. */
 export async function writeReadme(suite: Suite, results: Result[], broker: string): Promise<void> {
   const [cpu] = cpus()
@@ -65,9 +68,12 @@ export async function writeReadme(suite: Suite, results: Result[], broker: strin
   const [open, close] = [`<!-- ${suite.name} -->`, `<!-- /${suite.name} -->`]
   const page = await readFile(README, 'utf8')
   const [from, to] = [page.indexOf(open), page.indexOf(close)]
-  const next =
-    from < 0 || to < 0
-      ? `${page.trimEnd()}\n\n${open}\n${section}\n${close}\n`
-      : `${page.slice(0, from)}${open}\n${section}\n${page.slice(to)}`
-  await writeFile(README, next)
+  const framed = `${open}\n${section}\n${close}`
+  if (from >= 0 && to >= 0) {
+    await writeFile(README, `${page.slice(0, from)}${framed}${page.slice(to + close.length)}`)
+    return
+  }
+  const [front = '', ...notes] = page.split(NOTES)
+  const rest = notes.length > 0 ? `\n${NOTES}${notes.join(NOTES)}` : ''
+  await writeFile(README, `${front.trimEnd()}\n\n${framed}\n${rest}`)
 }
