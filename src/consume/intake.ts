@@ -37,11 +37,18 @@ export function takeBatch(
   const next = whole ? lastOffset + 1n : BigInt(messages[count - 1]!.offset) + 1n
   const fitting = whole ? messages : messages.slice(0, count)
   // What is left of a batch comes again in another response, and what waits on a retry topic may wait for days.
-  const alone = !whole || intake.gated || pinsTooMuch(lane, fitting, payload, room)
+  const waits = intake.gated && !isDue(fitting, intake.clock.now())
+  const alone = !whole || waits || pinsTooMuch(lane, fitting, payload, room)
   const own = alone ? detach(fitting) : fitting
   if (lane.queue instanceof SerialQueue) takeSerial(lane, lane.queue, { messages: own, tail: next, replayed }, bytes)
   else takeEach(intake, lane, lane.queue, own, next)
   return next
+}
+
+/** By the last of them, and only to know what is worth a copy: they stand in the order in which they become due, but for jitter. */
+function isDue(messages: readonly Message[], now: number): boolean {
+  const dueAt = messages.at(-1)?.headers?.[HEADER.dueAt]
+  return Buffer.isBuffer(dueAt) && Number(dueAt.toString('latin1')) <= now
 }
 
 function takeEach(

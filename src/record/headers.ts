@@ -61,16 +61,26 @@ const EMPTY = Buffer.alloc(0)
 
 /** Headers in the shape in which kafkajs gives them to a handler: a plain object, null headers as null. */
 export function toMessageHeaders(headers: readonly Header[]): { [name: string]: HeaderValue } {
-  const byName = new Map<string, Buffer | null | (Buffer | null)[]>()
+  const object: { [name: string]: HeaderValue } = {}
   for (const [name, value] of headers) {
-    const before = byName.get(name)
-    if (before === undefined) byName.set(name, value)
-    else if (Array.isArray(before)) before.push(value)
-    else byName.set(name, [before, value])
+    if (!Object.hasOwn(object, name)) {
+      // An assignment would set the prototype.
+      if (name === '__proto__') Object.defineProperty(object, name, { value, ...PLAIN })
+      else object[name] = value
+      continue
+    }
+    const before = object[name]
+    if (Array.isArray(before)) before.push(value)
+    else {
+      const both = [before as Buffer | null, value]
+      if (name === '__proto__') Object.defineProperty(object, name, { value: both, ...PLAIN })
+      else object[name] = both
+    }
   }
-  // Defines its properties, where an assignment to `__proto__` would set the prototype.
-  return Object.fromEntries(byName)
+  return object
 }
+
+const PLAIN = { configurable: true, enumerable: true, writable: true }
 
 /**
  * Headers that user code may do with what it likes: the copy of a failed record is made from the message's own. Many handlers
