@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { takeBatch, type Intake } from '../../../src/consume/intake'
+import type { Entry } from '../../../src/consume/lane'
 import { createEmitter } from '../../../src/observe'
 import { silentLogger, systemClock } from '../../../src/ports'
 import type { Message } from '../../../src/record'
@@ -26,7 +27,7 @@ function taken(dueAt: (string | null)[], around = 0): { queued: Message[]; respo
     return message(i, { value, headers: { 'x-due-at': due === null ? null : Buffer.from(due) } })
   })
   const queued: Message[] = []
-  one.queue.push = (entry) => void queued.push(entry.message)
+  Object.assign(one.queue, { push: (entry: Entry) => void queued.push(entry.message) })
   takeBatch(intake, one, { messages, lastOffset: BigInt(dueAt.length - 1) }, ROOM)
   return { queued, response: response.buffer }
 }
