@@ -1,8 +1,8 @@
-// Prints "<passed> <failed>" of a vitest run, from its JSON report and exit code; appends to a file what failed, and what
-// passed only at a second try, so that the end of the log says so too.
-import { appendFileSync, readFileSync } from 'node:fs'
+// Prints "<passed> <failed>" of a vitest run, from its JSON report, exit code and errors outside of tests; appends to a file
+// what failed, and what passed only at a second try, so that the end of the log says so too.
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
-const [report, status, notes] = process.argv.slice(2)
+const [report, status, notes, outside] = process.argv.slice(2)
 let passed = 0
 let failed = 0
 try {
@@ -21,8 +21,17 @@ try {
 } catch {
   // No report: the run did not get so far, and its exit code speaks for it.
 }
-// Faults outside of tests (an unhandled rejection, a required broker that is missing, no test at all) show only there.
-if (failed === 0 && (status !== '0' || passed === 0)) failed = 1
+if (existsSync(outside)) {
+  for (const line of readFileSync(outside, 'utf8').split('\n').filter(Boolean)) {
+    const { file, test, text } = JSON.parse(line)
+    tell('outside of a test', file, test, text)
+  }
+}
+// What fails outside of tests (an unhandled rejection, a required broker that is missing, no test at all) is in no count.
+if (failed === 0 && (status !== '0' || passed === 0)) {
+  failed = 1
+  tell('failed', report, '', `the run ended with code ${status}, ${passed} tests passed and none failed`)
+}
 console.log(`${passed} ${failed}`)
 
 function tell(what, file, name, message) {
