@@ -91,7 +91,7 @@ export class Faults {
   /** Called for each commit that was taken, before the engine knows of it. */
   onTaken: ((commit: SeenCommit) => void) | undefined
   #rules: Rule[] = []
-  #commitRules: { fault: CommitFault; left: number; hits: number }[] = []
+  #commitRules: { topic: string | undefined; fault: CommitFault; left: number; hits: number }[] = []
   /** Every call of the engine's to a consumer, producer or admin client, in order; `payload.commit` is a batch's own. */
   readonly trace: Traced[] = []
   #bent = new Map<string, (result: () => Promise<unknown>) => Promise<unknown>>()
@@ -109,8 +109,9 @@ export class Faults {
     return injected(rule, () => (rule.left = 0))
   }
 
-  commit(fault: CommitFault, { times = Infinity }: { times?: number } = {}): Injected {
-    const rule = { fault, left: times, hits: 0 }
+  /** `topic`: only of commits that name it, since tiers commit too, when they are opened. */
+  commit(fault: CommitFault, { topic, times = Infinity }: { topic?: string; times?: number } = {}): Injected {
+    const rule = { topic, fault, left: times, hits: 0 }
     this.#commitRules.push(rule)
     return injected(rule, () => (rule.left = 0))
   }
@@ -294,7 +295,9 @@ export class Faults {
   onCommit(commit: () => Promise<void>, offsets: Offsets | undefined): Promise<void> {
     if (this.#dead) return Promise.reject(new Error('this process is dead'))
     if (offsets && this.#isTooLong(offsets)) return Promise.reject(tooLong())
-    const rule = this.#commitRules.find(({ left }) => left > 0)
+    const rule = this.#commitRules.find(
+      ({ topic, left }) => left > 0 && (topic === undefined || offsets?.topics.some((one) => one.topic === topic)),
+    )
     if (rule) {
       rule.left--
       rule.hits++

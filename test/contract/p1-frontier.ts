@@ -25,7 +25,9 @@ export function frontierPromises(given: Given): void {
     it('a refused commit is chosen anew, and one whose answer was lost goes no step back', async () => {
       const scene = await given.scene()
       const member = await scene.join()
-      const faults = [member.faults.commit('reject', { times: 2 }), member.faults.commit('answer-lost', { times: 2 })]
+      const faults = (['reject', 'answer-lost'] as const).map((fault) =>
+        member.faults.commit(fault, { topic: scene.topic, times: 2 }),
+      )
       await scene.produce(['a', 'b', 'c'])
       await scene.untilDone()
       await given.stage().until(() => faults.every(({ hits }) => hits === 2), 'all four faults met')

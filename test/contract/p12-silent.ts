@@ -130,7 +130,7 @@ export function silentPromises(given: Given): void {
     it('a commit that is refused', async () => {
       const scene = await given.scene()
       const { faults, told } = await watched(scene, undefined)
-      faults.commit('reject', { times: 2 })
+      faults.commit('reject', { topic: scene.topic, times: 2 })
       await scene.produce(['a'])
       await told('commitFailed', 'warn', /commit of 1 partitions \(main\) was refused.*injected/)
       await scene.untilDone()

@@ -70,7 +70,7 @@ export function rebalancePromises(given: Given): void {
       await scene.untilCalls(20)
       await second.stop()
       await scene.untilDone()
-      expect(scene.partitionsOf(first)).toEqual([0, 1, 2, 3])
+      await scene.untilShared([first], 4)
       expect(places(scene.calls)).toEqual(all(4, 20))
       scene.expectNoStepBack()
     })

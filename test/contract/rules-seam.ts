@@ -64,7 +64,7 @@ export function seamRules(given: Given): void {
       const answer = scene.gate()
       const held = faults.commit(
         answer.wait().then(() => Promise.reject(new Error('injected: refused at last'))),
-        { times: 1 },
+        { topic: scene.topic, times: 1 },
       )
       await scene.produce(['r1'])
       await given.stage().until(() => held.hits === 1, 'a commit is in flight')
@@ -83,7 +83,7 @@ export function seamRules(given: Given): void {
     it('rule 4: a commit that resolves without an event is none', async () => {
       const scene = await given.scene()
       const { faults, hooks } = await scene.join()
-      const silent = faults.commit('silent', { times: 2 })
+      const silent = faults.commit('silent', { topic: scene.topic, times: 2 })
       await scene.produce(numbered(3))
       await scene.untilDone()
       await given.stage().until(() => silent.hits === 2, 'both were met')
