@@ -7,8 +7,10 @@ let passed = 0
 let failed = 0
 try {
   const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'))
-  // A file that cannot even be loaded has no test to count.
-  const broken = testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0)
+  // A file that cannot even be loaded has no test to count; one whose set-up fails has none that failed.
+  const broken = testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'),
+  )
   passed = numPassedTests
   failed = numFailedTests + broken.length
   for (const { name, message } of broken) tell('failed', name, '', message)

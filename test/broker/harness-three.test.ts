@@ -2,6 +2,7 @@ import { Kafka, logLevel, type Admin, type PartitionMetadata } from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startBroker, type Broker } from '../helpers/broker'
 import { describeWithOwnBrokers } from '../helpers/broker-shared'
+import { createTopicsEverywhere } from '../helpers/topics'
 
 describeWithOwnBrokers('three nodes', () => {
   const topic = 'replicated'
@@ -14,7 +15,7 @@ describeWithOwnBrokers('three nodes', () => {
     kafka = new Kafka({ clientId: 'harness', brokers: broker.brokers, logLevel: logLevel.NOTHING, retry })
     admin = kafka.admin()
     await admin.connect()
-    await admin.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 3 }], waitForLeaders: true })
+    await createTopicsEverywhere(admin, [{ topic, numPartitions: 1, replicationFactor: 3 }])
   })
   afterAll(async () => {
     await admin.disconnect()

@@ -196,6 +196,13 @@ describe('the checker finds, of a whole run', () => {
     expect(seen(950, -1n, [{ from: 0n, to: 1n }])).toBe(1)
     // Only what was there when the lane was begun anew: later commits are the new owner's.
     expect(seen(1550, 1n)).toBe(0)
+    // In one ms with its beginning anew: B called before it, out of a lane that it had lost meanwhile, and A has done the same.
+    const tie = [call({ at: 1_300, ends: 1_310 }), call({ worker: 'B', at: 1_500, ends: 1_510 })]
+    const held = [moved('B', 100, { gained: ['t/0'] }), moved('A', 1_200, { gained: ['t/0'] })]
+    const anew = moved('B', 1_500, { gained: ['t/0'] })
+    const commits = new Map([['t/0', [{ at: 1_400, offset: 1n, done: [] }]]])
+    expect(found([...held, ...tie, anew], { commits }).unexplained).toBe(0)
+    expect(found([...held, anew, ...tie], { commits }).unexplained).toBe(1)
   })
 
   it('a stall, in which no fault excuses it', () => {

@@ -61,7 +61,11 @@ class Lanes {
   /** With exactly-once: when transactions have failed, in order of time, by process. */
   readonly #failedTransactions: Map<string, Line[]>
 
+  /** Lines by their place in the evidence: each worker's stand in its own order, which the time does not tell within a ms. */
+  readonly #places: ReadonlyMap<Line, number>
+
   constructor(private readonly evidence: Evidence) {
+    this.#places = new Map(evidence.lines.map((line, at) => [line, at]))
     const happenings = evidence.lines.filter(isHappening).sort((a, b) => a.at - b.at)
     const moving = happenings.filter(({ what }) => /rebalanced|reopened|crashed/.test(what))
     this.#happenings = groupBy(moving, ({ tier = '' }) => tier)
@@ -102,7 +106,7 @@ class Lanes {
   /** The broker was seen to hold the copy as done before this process read where its lane begins. */
   knownAsDone(again: Begin): boolean {
     const { commits } = this.evidence
-    const opened = this.#lastGain(again.pid, again.source, again.at)
+    const opened = this.#lastGain(again.pid, again.source, again.at, this.#places.get(again))
     if (commits === undefined || opened === undefined) return false
     const offset = offsetOf(again.source)
     return (commits.get(laneOf(again.source)) ?? []).some(
@@ -144,11 +148,12 @@ class Lanes {
     return has !== undefined && has > taken && !own.some((one) => one.at > has && gaveUp(one))
   }
 
-  /** When a process last began this lane before a time. */
-  #lastGain(pid: number, source: Place, before: number): number | undefined {
+  /** When a process last began this lane before a time, and before a line of its own where that is known. */
+  #lastGain(pid: number, source: Place, before: number, place = Infinity): number | undefined {
     const lane = laneOf(source)
     return (this.#happenings.get(tierOf(source)) ?? [])
       .filter((one) => one.pid === pid && one.at <= before && one.gained?.includes(lane))
+      .filter((one) => this.#places.get(one)! < place)
       .at(-1)?.at
   }
 }

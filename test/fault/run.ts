@@ -8,6 +8,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startBroker, type Broker } from '../helpers/broker'
+import { createTopicsEverywhere } from '../helpers/topics'
 import { AUTHORIZED } from './acls'
 import { check, storyOf, type Findings } from './check'
 import { changedBytes } from './bytes'
@@ -84,14 +85,14 @@ export async function runSuite(options: SuiteOptions, say: (text: string) => voi
     const admin = kafka.admin()
     await admin.connect()
     try {
-      await admin.createTopics({
-        waitForLeaders: true,
-        topics: [topic, ...tiers, dlq, out].map((name) => ({
+      await createTopicsEverywhere(
+        admin,
+        [topic, ...tiers, dlq, out].map((name) => ({
           topic: name,
           numPartitions: name === out ? 1 : PARTITIONS,
           replicationFactor: options.nodes,
         })),
-      })
+      )
       const { brokers } = broker
       const { delivery, ordering } = options
       const fleet = createFleet(
