@@ -1,123 +1,59 @@
 /**
  * The engine of one consumer group: the main topics, or one tier. Fetching and handling are apart: batches go into
- * lanes and kafkajs fetches on; handlers run on the lanes' own time; commits are sent when frontiers move.
+ * lanes and kafkajs fetches on; handlers run on the lanes' own time; commits are sent when frontiers move. Here the parts are
+ * joined, and it is decided what may start.
  *
- * Moved by:  assigned (a new generation), batch, passed, rebalancing, crashed; a handler that ends; the due timer; room.
- *   - assigned: lanes that are gone are closed, all of them under a new member id (the broker took us for dead); kept ones
- *     are sought to their own position and verify before they go on.
- *   - batch: taken only where it continues its lane. That stands in for the generation, which a batch does not carry.
+ * Moved by:  assigned (a new generation: assigned-lanes.ts), batch (feed.ts), passed, rebalancing, crashed; a handler that ends; the
+ * due timer; room.
  *   - rebalancing: what is settled is committed while the broker still takes it; nothing starts until the assignment.
  *   - crashed: the member is out of the group, so all lanes are closed.
  *   - stopping: nothing is taken or started any more; what runs ends; what is settled is committed.
  *
  * Must never happen: an exception into the driver; two handlers at once where the ordering mode allows one; more handlers
- * than `concurrency`; a batch that waits longer than WAIT_FOR_ROOM_MS, since it holds up the whole broker's fetches.
+ * than `concurrency`.
  */
-import type { Settings } from '../config'
 import type { Transactions } from '../deliver'
 import type { RetrylineError } from '../errors'
-import { errorText, type Emitter } from '../observe'
-import type {
-  Assignment,
-  Clock,
-  Driver,
-  FetchedBatch,
-  GroupConsumer,
-  Random,
-  TopicAdmin,
-  TopicPartition,
-} from '../ports'
-import type { Message } from '../record'
-import { tierGroupId, type Tier, type Topology } from '../topology'
-import type { Alone } from './alone'
-import { BatchQueue } from './batch-queue'
+import { errorText } from '../observe'
+import type { Assignment, GroupConsumer } from '../ports'
+import { AssignedLanes } from './assigned-lanes'
 import { createCommitter, type Committer } from './committer'
 import { CrashGuard } from './crash-guard'
-import type { MakeTransactions } from './exactly-once'
-import { openAgain, serialQueue, takeBatch, type Intake } from './intake'
-import { type Entry, type EntryQueue, Lane, laneKey } from './lane'
-import { openLanes } from './opening'
-import type { LaneHost } from './outages'
+import { Feed } from './feed'
+import type { GroupOptions } from './group-options'
+import { openAgain, type Intake } from './intake'
+import type { Entry, Lane } from './lane'
 import { createPositions, type Positions } from './positions'
 import type { Processor } from './process-record'
-import { exceedsShare, fetchSizes, fits, type Limits, type Room, roomOf } from './room'
+import { fetchSizes, type Limits } from './room'
 import { SharedPlaces } from './shared-places'
 import { Starter } from './starter'
-import { UnfinishedTable } from './unfinished'
 import { UnreadableBatches } from './unreadable-batches'
+import { Waits } from './waits'
 
-/** How long a batch may hold up the fetches of its broker while its lane has no room (or no position) yet, ms. */
-const WAIT_FOR_ROOM_MS = 50
 /** The delay of a resume, a heartbeat and a stop; kafkajs's default of 5 s makes each of them late by up to that. */
 const FETCH_WAIT_MS = 200
 /** Partitions of a group whose batches are handed over side by side. */
 const BATCHES_AT_ONCE = 8
 const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
-/** Lanes that have not their transactional id after so long are opened later than the others, ms. */
-const SLOW_MS = 1_000
 /** What waits to be published together with its offset: nothing new is started beside so many of a lane. */
 const MAX_STAGED = 500
-/** The least time between two `lane` events of one lane that only say how deep it is, ms. */
-const REPORT_EVERY_MS = 1_000
-
-export interface GroupOptions {
-  readonly settings: Settings
-  readonly topology: Topology
-  readonly groupId: string
-  readonly topics: readonly string[]
-  /** Of these topics, as far as is known at the start. */
-  readonly partitions: number
-  /** The tier; undefined for the main topics. */
-  readonly tier: Tier | undefined
-  readonly driver: Driver
-  readonly admin: TopicAdmin
-  readonly clock: Clock
-  readonly emitter: Emitter
-  readonly random: Random
-  readonly alone: Alone
-  /** Undefined with `delivery: 'at-least-once'`. */
-  readonly makeTransactions?: MakeTransactions | undefined
-  makeProcessor(callbacks: {
-    released(lane: Lane, entry: Entry): void
-    settled(lane: Lane, entry: Entry): void
-    again(lane: Lane, entry: Entry): void
-    host: LaneHost
-    nextInPlace(lane: Lane, entry: Entry): Entry | undefined
-    now(): number
-    laneChanged(lane: Lane): void
-    stopping(): boolean
-    together(lane: Lane, entries: readonly Entry[]): void
-  }): Processor
-  /** Whether nothing may start at all, whoever pauses what. */
-  isHalted(): boolean
-  /** Whether the user has paused this main topic (on the main topic and its tiers alike). */
-  isPaused(topic: string): boolean
-  /** While stopping: something has ended that the stop may wait for. */
-  progress(): void
-}
-
 export class Group {
   readonly tierName: string
-  readonly lanes = new Map<string, Lane>()
   readonly processor: Processor
-  readonly #unfinished = new UnfinishedTable()
   readonly #consumer: GroupConsumer
   readonly #committer: Committer
   readonly #starter: Starter
   readonly #shared = new SharedPlaces()
+  readonly #lanes: AssignedLanes
   readonly #positions: Positions
+  readonly #feed: Feed
   readonly #intake: Intake
-  readonly #limits: Limits
   /** Undefined where the user wants none. */
   readonly #guard: CrashGuard | undefined
   readonly #leaveAlone: () => void
-  /** Ends of waits that a stop cuts short. */
-  readonly #waits = new Set<() => void>()
-  /** Transactional producers on their way out. */
-  readonly #leaving = new Set<Promise<void>>()
-  #epoch = 0
-  #memberId: string | undefined
+  readonly #waits: Waits
   #stopping = false
   /** While stopping: nothing is published any more. */
   #closing = false
@@ -133,8 +69,12 @@ export class Group {
     const { settings, driver, clock, emitter, tier } = options
     this.tierName = tier?.name ?? 'main'
     const { maxBufferedRecords, maxBufferedBytes, maxWaitingBytes } = settings
-    this.#limits = { maxBufferedRecords, maxBufferedBytes: tier === undefined ? maxBufferedBytes : maxWaitingBytes }
+    const limits: Limits = {
+      maxBufferedRecords,
+      maxBufferedBytes: tier === undefined ? maxBufferedBytes : maxWaitingBytes,
+    }
     this.unreadable = new UnreadableBatches(this.tierName, clock, emitter)
+    this.#waits = new Waits(clock)
     this.#intake = {
       ordering: settings.ordering,
       gated: tier !== undefined,
@@ -151,7 +91,7 @@ export class Group {
         heartbeatIntervalMs: settings.heartbeatIntervalMs,
         rebalanceTimeoutMs: settings.rebalanceTimeoutMs,
         maxWaitMs: FETCH_WAIT_MS,
-        ...fetchSizes(this.#limits, options.partitions),
+        ...fetchSizes(limits, options.partitions),
         metadataMaxAgeMs: METADATA_MAX_AGE_MS,
         concurrency: BATCHES_AT_ONCE,
       },
@@ -163,18 +103,19 @@ export class Group {
           this.#endWork()
           this.#committer.now()
         },
-        batch: (batch) => this.#batch(batch),
+        batch: (batch) => {
+          this.#committer.awake()
+          return this.#feed.batch(batch)
+        },
         passed: (where, first, next) => {
-          const lane = this.lanes.get(laneKey(where))
+          const lane = this.#lanes.get(where)
           this.unreadable.read(where, next)
           if (lane) this.#positions.passed(lane, first, next)
         },
         unreadable: (where, offset, error, againInMs) => this.unreadable.found(where, offset, error, againInMs),
         crashed: (error, restarting) => {
           this.crashed = errorText(error)
-          // The member is out of the group: its partitions go to others, and what has not started here goes with them.
-          for (const [key, lane] of this.lanes) this.#closeLane(key, lane)
-          this.unreadable.keep(new Set())
+          this.#lanes.drop()
           emitter.emit('crashed', { tier: this.tierName, error: this.crashed, restarting })
         },
         fetched: () => {
@@ -206,8 +147,8 @@ export class Group {
       consumer: this.#consumer,
       groupId: this.groupId,
       stopping: () => this.#stopping,
-      wait: (ms) => this.#waitUnlessStopped(ms),
-      remade: (lane, low) => this.#remade(lane, low),
+      wait: (ms) => this.#waits.wait(ms),
+      remade: (lane, low) => this.#lanes.remade(lane, low),
       moved: () => this.#committer.poke(),
     })
     this.#starter = new Starter({
@@ -258,6 +199,35 @@ export class Group {
       },
     })
     this.#guard = settings.crashLimit === false ? undefined : this.#makeGuard(settings.crashLimit)
+    this.#lanes = new AssignedLanes({
+      group: options,
+      tierName: this.tierName,
+      consumer: this.#consumer,
+      committer: this.#committer,
+      guard: this.#guard,
+      intake: this.#intake,
+      unreadable: this.unreadable,
+      waits: this.#waits,
+      stopping: () => this.#stopping,
+      closing: () => this.#closing,
+      running: () => this.processor.runner.watchdog.running,
+      pump: (lane) => this.#starter.pump(lane),
+      settled: (lane, entry) => this.#settled(lane, entry),
+      said: (lane) => this.#said(lane),
+    })
+    this.#feed = new Feed({
+      limits,
+      clock,
+      emitter,
+      consumer: this.#consumer,
+      intake: this.#intake,
+      positions: this.#positions,
+      unreadable: this.unreadable,
+      lanes: this.lanes,
+      stopping: () => this.#stopping,
+      pump: (lane) => this.#starter.pump(lane),
+      moved: () => this.#committer.poke(),
+    })
     this.#leaveAlone = options.alone.join({
       atWork: () => this.#starter.running - (this.#guard?.waiting ?? 0),
       goOn: () => this.pumpAll(),
@@ -282,6 +252,10 @@ export class Group {
     })
   }
 
+  get lanes(): ReadonlyMap<string, Lane> {
+    return this.#lanes.byKey
+  }
+
   get groupId(): string {
     return this.options.groupId
   }
@@ -301,7 +275,7 @@ export class Group {
   }
 
   get assigned(): boolean {
-    return this.#epoch > 0
+    return this.#lanes.assigned
   }
 
   start(): Promise<void> {
@@ -313,262 +287,11 @@ export class Group {
     for (const lane of this.lanes.values()) this.#starter.pump(lane)
   }
 
-  // ── what the driver reports ──────────────────────────────────────────────────────────────────────────────────────
-
-  #assigned({ memberId, partitions }: Assignment): void {
-    this.#epoch++
+  #assigned(assignment: Assignment): void {
     // A join is a sign of life too: a broker that never answers a fetch after it is silent from here on.
     this.#fetchedAt = this.#assignedAt = this.options.clock.monotonic()
     this.#rebalancing = false
-    const same = memberId === this.#memberId
-    this.#memberId = memberId
-    const before = this.lanes.size
-    const assigned = new Set(partitions.map(laneKey))
-    let dropped = 0
-    for (const [key, lane] of this.lanes) {
-      if (same && assigned.has(key)) continue
-      dropped += this.#closeLane(key, lane)
-    }
-    const kept = this.lanes.size
-    this.unreadable.keep(assigned)
-    for (const where of partitions) {
-      const lane = this.lanes.get(laneKey(where))
-      if (lane) this.#keep(lane)
-      else this.#add(where)
-    }
-    this.options.emitter.emit('rebalanced', {
-      tier: this.tierName,
-      assigned: this.lanes.size,
-      added: this.lanes.size - kept,
-      removed: before - kept,
-      kept,
-      dropped,
-    })
-    if (this.lanes.size > 0 && !this.#stopping) void this.#open([...this.lanes.values()])
-    // What is to be published is committed with the offset, so the stop waits for lanes that have such.
-    else void this.#open([...this.lanes.values()].filter(({ transactions }) => (transactions?.pending ?? 0) > 0))
-  }
-
-  #keep(lane: Lane): void {
-    lane.synced = false
-    // A lane that waits for its position stays as it is; the present generation asks for it again.
-    if (lane.state === 'open') lane.verify()
-    if (lane.position !== undefined) this.#consumer.seek(lane, lane.position)
-    if (lane.full || this.#stopping) this.#consumer.pause(lane)
-    else this.#consumer.resume(lane)
-  }
-
-  #add(where: TopicPartition): Lane {
-    const key = laneKey(where)
-    const lane = new Lane(
-      where.topic,
-      where.partition,
-      this.tierName,
-      this.options.tier !== undefined,
-      this.#unfinished.of(where),
-      this.#makeQueue,
-    )
-    this.#guard?.watch(lane)
-    lane.transactions = this.options.makeTransactions?.(lane, {
-      groupId: this.groupId,
-      committer: this.#committer,
-      settled: (one, entry) => this.#settled(one, entry),
-      said: (one) => this.#said(one),
-      lost: (one) => this.#lost(one),
-    })
-    this.lanes.set(key, lane)
-    if (this.#stopping) this.#consumer.pause(lane)
-    else this.#consumer.resume(lane)
-    return lane
-  }
-
-  get #makeQueue(): ((lane: Lane) => EntryQueue) | undefined {
-    const { clock, settings, tier } = this.options
-    const { batch, ordering } = settings
-    if (batch === undefined) {
-      return tier === undefined && ordering === 'partition' ? (lane) => serialQueue(this.#intake, lane) : undefined
-    }
-    const { maxRecords, maxBytes, lingerMs } = batch
-    return (lane) =>
-      new BatchQueue<Entry>({
-        maxRecords: () => (lane.crowded || lane.caution !== undefined ? 1 : maxRecords),
-        maxBytes,
-        lingerMs,
-        clock,
-        // It waits for a call that runs already.
-        isAlone: ({ offset }) => lane.unfinished?.has(offset) === true,
-        wake: () => this.#starter.pump(lane),
-      })
-  }
-
-  #closeLane(key: string, lane: Lane): number {
-    this.lanes.delete(key)
-    this.#unfinished.keep(lane, this.processor.runner.watchdog.running)
-    this.#closeTransactions(lane)
-    const dropped = lane.close()
-    this.#guard?.closed(lane)
-    return dropped
-  }
-
-  #closeTransactions({ transactions }: Lane): void {
-    if (transactions === undefined) return
-    const left = transactions.close().finally(() => this.#leaving.delete(left))
-    this.#leaving.add(left)
-  }
-
-  /** Its transaction has failed, and what the broker made of it is not known. */
-  #lost(lane: Lane): void {
-    // Where it is being verified anyway, that asks for its transactions as well.
-    if (lane.state !== 'open') return
-    lane.verify()
-    void this.#open([lane])
-  }
-
-  async #prepare(lanes: readonly Lane[]): Promise<readonly Lane[]> {
-    const all = Promise.all(lanes.map(async ({ transactions }) => transactions?.takeOver()))
-    await Promise.race([all, this.#waitUnlessStopped(SLOW_MS)])
-    // One that waits for its broker must not hold up the others.
-    return lanes.filter(({ transactions }) => transactions?.ready !== false)
-  }
-
-  #open(lanes: readonly Lane[]): Promise<void> {
-    const exactly = this.options.makeTransactions !== undefined
-    const { admin, emitter, settings, tier } = this.options
-    return openLanes(
-      {
-        admin,
-        emitter,
-        groupId: this.groupId,
-        startFrom: tier === undefined ? settings.startFrom : 'earliest',
-        formerGroups:
-          tier === undefined
-            ? []
-            : [...this.options.topology.formerGroupIds].map((group) => tierGroupId(group, tier.delayMs)),
-        epoch: () => this.#epoch,
-        stopped: () => (exactly ? this.#closing : this.#stopping),
-        wait: (ms) => this.#waitUnlessStopped(ms),
-        ...(exactly && { prepare: (asked: readonly Lane[]) => this.#prepare(asked) }),
-        settledOffsets: (asked) => this.#consumer.settledOffsets(asked),
-        ready: () => this.#consumer.running,
-        commit: (entries) => this.#consumer.commit(entries),
-        open: (lane, position, committed, { done, marks }) => {
-          lane.open(position, committed, done)
-          // A rebalance may have come while it was opening.
-          if (lane.marks) lane.marks.clean = this.#stopping
-          this.#guard?.opened(lane, marks)
-          this.#consumer.seek(lane, position)
-          lane.transactions?.verified(committed)
-          if (lane.dirty) this.#committer.poke()
-        },
-        goOn: (lane) => {
-          lane.state = 'open'
-          lane.wake()
-          if (!this.#stopping) lane.marks?.again(lane)
-          lane.transactions?.verified(lane.committed)
-          if (lane.dirty) this.#committer.poke()
-          this.#starter.pump(lane)
-        },
-        reopen: (lane, committed, { done, marks }) => {
-          this.#closeLane(laneKey(lane), lane)
-          const fresh = this.#add(lane)
-          if (exactly) {
-            // Somebody else was at work: whoever that was must be kept from it before the offset counts.
-            void this.#open([fresh])
-            return
-          }
-          fresh.open(committed.offset, committed, done)
-          this.#guard?.opened(fresh, marks)
-          this.#consumer.seek(fresh, committed.offset)
-        },
-        remade: (lane, low) => this.#remade(lane, low),
-      },
-      lanes,
-    )
-  }
-
-  /** What the lane knows is of a log that is no more: what waits is dropped, and what runs ends for nothing. */
-  #remade(lane: Lane, low: bigint): void {
-    this.options.emitter.emit('problem', {
-      where: laneKey(lane),
-      error: `the topic was deleted and made anew: it is read from its beginning, ${low}, and not on from ${lane.position}`,
-    })
-    this.#closeLane(laneKey(lane), lane)
-    this.#unfinished.drop(lane)
-    const fresh = this.#add(lane)
-    const begin = (): void => {
-      // An assignment meanwhile has opened it.
-      if (fresh.state !== 'opening') return
-      fresh.dirty = true
-      fresh.open(low, undefined)
-      this.#consumer.seek(fresh, low)
-      fresh.transactions?.verified(undefined)
-      this.#committer.poke()
-    }
-    if (fresh.transactions) void fresh.transactions.takeOver().then(begin)
-    else begin()
-  }
-
-  #waitUnlessStopped(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        timer.cancel()
-        this.#waits.delete(end)
-        resolve()
-      }
-      const timer = this.options.clock.after(ms, end)
-      this.#waits.add(end)
-    })
-  }
-
-  async #batch(batch: FetchedBatch): Promise<void> {
-    this.#committer.awake()
-    const lane = this.lanes.get(laneKey(batch))
-    if (!lane || this.#stopping) {
-      // Unresolved, and paused: a refused batch is fetched again at once, thousands of times a second.
-      this.#consumer.pause(batch)
-      return
-    }
-    const hasWaited = lane.position === undefined
-    if (lane.position === undefined) {
-      await this.#changeOrTimeout(lane)
-      // Not resolved, so the same is fetched again, from the lane's own position once that is known.
-      if (lane.position === undefined || lane.closed) return
-    }
-    if (batch.fetchedOffset !== lane.position) {
-      this.#positions.refuse(lane, batch)
-      return
-    }
-    lane.synced = true
-    this.unreadable.read(batch, batch.lastOffset + 1n)
-    const left = this.#take(lane, batch)
-    // The seek to where the lane begins is still to be carried out, and would bring the same again, to be refused.
-    if (hasWaited) this.#consumer.seek(lane, lane.position)
-    this.#starter.pump(lane)
-    // What was left of a batch comes again once there is room for more than a record or two, and for the first of it: one that
-    // does not fit, however much is free, would come again at once, thousands of times a second.
-    const isFull = (): boolean =>
-      left === undefined ? this.#isFull(lane) : !this.#hasRoom(lane) || !fits(left, this.#roomOf(lane), lane)
-    if (isFull()) {
-      await this.#changeOrTimeout(lane)
-      if (isFull() && !lane.closed && !lane.full) {
-        lane.full = true
-        this.#consumer.pause(lane)
-        this.#reportLane(lane)
-      }
-    }
-  }
-
-  // ── a batch into its lane ────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Returns the first record that was not taken. */
-  #take(lane: Lane, batch: FetchedBatch): Message | undefined {
-    const next = takeBatch(this.#intake, lane, batch, this.#roomOf(lane))
-    if (next === undefined) return batch.messages[0]
-    batch.resolve(next)
-    lane.position = next
-    if (lane.dirty) this.#committer.poke()
-    if (this.options.clock.monotonic() - lane.reportedAt >= REPORT_EVERY_MS) this.#reportLane(lane)
-    return next > batch.lastOffset ? undefined : batch.messages.find(({ offset }) => BigInt(offset) >= next)
+    this.#lanes.take(assignment)
   }
 
   // ── starting and settling ────────────────────────────────────────────────────────────────────────────────────────
@@ -605,7 +328,7 @@ export class Group {
   }
 
   #released(lane: Lane, entry: Entry, then: 'next' | 'again' | 'aside' = 'next'): void {
-    if (lane.closed) this.#unfinished.forget(lane, entry)
+    if (lane.closed) this.#lanes.forget(lane, entry)
     if (lane.caution !== undefined) this.#guard?.ended(lane, entry)
     if (this.#shared.leaves(entry)) {
       if (!this.#stopping) this.#starter.letGo(lane, entry, then)
@@ -652,55 +375,7 @@ export class Group {
     if (lane.caution !== undefined) this.#guard?.settled(lane, entry)
     if (lane.dirty) this.#committer.poke()
     lane.transactions?.poke()
-    if ((lane.full || lane.awaited) && this.#hasRoom(lane)) {
-      lane.wake()
-      if (lane.full && !this.#stopping) {
-        lane.full = false
-        this.#consumer.resume(lane)
-        this.#reportLane(lane)
-      }
-    }
-    if (lane.held === 0 && lane.reportedHeld > 0) this.#reportLane(lane)
-  }
-
-  // ── room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  #roomOf(lane: Lane): Room {
-    return roomOf(lane, this.lanes.size, this.#limits)
-  }
-
-  #isFull(lane: Lane): boolean {
-    return exceedsShare(lane, this.lanes.size, this.#limits, 1)
-  }
-
-  #hasRoom(lane: Lane): boolean {
-    return !exceedsShare(lane, this.lanes.size, this.#limits, 0.5)
-  }
-
-  #changeOrTimeout(lane: Lane): Promise<void> {
-    const { clock } = this.options
-    const wait = new Promise<void>((resolve) => {
-      const timer = clock.after(WAIT_FOR_ROOM_MS, () => {
-        off()
-        resolve()
-      })
-      const off = lane.onChange(() => {
-        timer.cancel()
-        resolve()
-      })
-    })
-    // A manual clock moves only while nothing is busy; a batch that waits is not.
-    return clock.park?.(wait) ?? wait
-  }
-
-  #reportLane(lane: Lane): void {
-    const { emitter } = this.options
-    if (!emitter.active.lane) return
-    lane.reportedAt = this.options.clock.monotonic()
-    lane.reportedHeld = lane.held
-    const { tier, topic, partition, held, running, full } = lane
-    // A lane that knows its records by the batch takes an average away for each.
-    emitter.emit('lane', { tier, topic, partition, held, running, bytes: Math.round(lane.bytes), full })
+    this.#feed.settled(lane)
   }
 
   // ── stopping ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -713,7 +388,7 @@ export class Group {
     // Nothing starts any more. Who kills the process before the last handlers have ended does not do so for a record's sake.
     this.#endWork()
     this.#committer.hurry()
-    for (const end of this.#waits) end()
+    this.#waits.cutShort()
     for (const lane of this.lanes.values()) {
       lane.dropQueue()
       lane.wake()
@@ -739,8 +414,8 @@ export class Group {
   /** What is not published by now is left to the next owner, uncommitted. */
   closeTransactions(): void {
     this.#closing = true
-    for (const end of this.#waits) end()
-    for (const lane of this.lanes.values()) this.#closeTransactions(lane)
+    this.#waits.cutShort()
+    this.#lanes.closeTransactions()
   }
 
   /** Commits what is settled. */
@@ -752,12 +427,9 @@ export class Group {
   async close(): Promise<void> {
     this.#committer.close()
     this.processor.runner.watchdog.close()
-    for (const lane of this.lanes.values()) {
-      lane.close()
-      this.#guard?.closed(lane)
-    }
+    const left = this.#lanes.close()
     this.#leaveAlone()
-    await Promise.all([this.#consumer.stop(), ...this.#leaving])
+    await Promise.all([this.#consumer.stop(), left])
   }
 }
 
