@@ -8,10 +8,14 @@
  *     whatever else runs could be the cause. It stays alone until the broker knows that it has ended.
  *   - a record with `crashLimit` deaths is dead-lettered, and its handler is not called. That is done alone too, and until the
  *     broker knows that the record is done: what takes the process down between the two would have it dead-lettered again.
+ *     Before that it is asked who is a member: a process that was put out of the group, with a commit refused or its client
+ *     crashed, leaves the same marks as a dead one, but comes back. Its deaths are none.
  *   - a record that ends, in whatever way, is suspicious no longer.
  *
  * A careful record:  taken (has a handler's place) -> waits to be alone -> waits for its mark -> running -> ended
  *   - what cannot start when its mark is acknowledged (a rebalance, a pause) goes back to its place.
+ *   - taken, with `crashLimit` deaths -> asked who lives -> back to its place, with fewer deaths
+ *                                                        -> waits to be alone -> dead-lettered
  *
  * Must never happen: a handler of a suspicious record called without its mark at the broker; a death counted against a
  * record that was not running, or had ended; a place, or the process, kept by a record of a closed lane.
@@ -19,12 +23,13 @@
 import type { Emitter } from '../observe'
 import type { Clock } from '../ports'
 import type { Alone, Turn } from './alone'
-import type { CrashMarks } from './crash-marks'
+import { MAX_BY, type CrashMarks } from './crash-marks'
 import { unpackDone } from './done-beyond'
 import type { Commit, Entry, Lane } from './lane'
-import { LaneMarks, type Caution, type MarkedRecord } from './lane-marks'
+import { LaneMarks, type Caution, type Deaths, type MarkedRecord } from './lane-marks'
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+const NONE: Deaths = { count: 0, by: [] }
 
 /** A lane's reserve is for so many commit intervals, so that commits that come anyway raise it in time. */
 const INTERVALS = 3
@@ -37,7 +42,10 @@ export interface CrashGuardOptions {
   readonly clock: Clock
   readonly emitter: Emitter
   readonly alone: Alone
-  readonly random: () => number
+  /** By it we know our own marks, and others see that we live: where we wrote them, nobody has died (`newWho`). */
+  readonly who: string
+  /** Who of those that write marks is at work in the group; undefined where that cannot be found out. Never rejects. */
+  alive(lane: Lane): Promise<ReadonlySet<string> | undefined>
   /** Whether the lane may start a record now, whatever the guard says. */
   mayRun(lane: Lane): boolean
   run(lane: Lane, entry: Entry): void
@@ -69,12 +77,8 @@ export class CrashGuard {
   readonly #waiting = new Map<Lane, Waiting>()
   readonly #asking = new Map<Lane, Turn>()
   readonly #alone = new Map<Lane, Held>()
-  /** By it we know our own marks: where we wrote them, nobody has died. */
-  readonly #who: string
 
-  constructor(private readonly options: CrashGuardOptions) {
-    this.#who = Array.from({ length: 4 }, () => LETTERS[Math.floor(options.random() * 64)]).join('')
-  }
+  constructor(private readonly options: CrashGuardOptions) {}
 
   /** Records that have a handler's place and are not at work. */
   get waiting(): number {
@@ -83,18 +87,23 @@ export class CrashGuard {
 
   /** A new lane, which is not open yet. */
   watch(lane: Lane): void {
-    const { atLeast, commitIntervalMs, clock } = this.options
-    lane.marks = new LaneMarks(this.#who, atLeast, INTERVALS * commitIntervalMs, clock)
+    const { atLeast, commitIntervalMs, clock, who } = this.options
+    lane.marks = new LaneMarks(who, atLeast, INTERVALS * commitIntervalMs, clock)
     lane.limit = 0
   }
 
   /** The lane has been opened on a commit with these marks. */
-  opened(lane: Lane, { open, careful, suspects }: CrashMarks): void {
-    const died = open !== undefined && open.by !== this.#who
-    const until = died ? Math.max(open.records, careful) : careful
-    const deaths = suspects.map((one) => [one.offset, one.deaths + (died && one.running ? 1 : 0)] as const)
+  opened(lane: Lane, { open, careful, carefulBy, suspects }: CrashMarks): void {
+    const died = open !== undefined && open.by !== this.options.who ? open : undefined
+    const until = died ? Math.max(died.records, careful) : careful
+    const deaths = suspects.map((one): [bigint, Deaths] => [
+      one.offset,
+      died && one.running
+        ? { count: one.deaths + 1, by: [...one.by, died.by].slice(-MAX_BY) }
+        : { count: one.deaths, by: one.by },
+    ])
     if (until === 0 && deaths.length === 0) return
-    lane.caution = { until, suspects: new Map(deaths), running: undefined }
+    lane.caution = { until, by: died?.by ?? carefulBy, suspects: new Map(deaths), running: undefined }
     if (!died) return
     const { tier, topic, partition } = lane
     const offset = (lane.position ?? 0n).toString()
@@ -111,26 +120,45 @@ export class CrashGuard {
   }
 
   /** Of a careful lane. */
-  start(lane: Lane, entry: Entry, { suspects, until }: Caution): void {
-    const { crashLimit, run, crashLoop } = this.options
+  start(lane: Lane, entry: Entry, caution: Caution): void {
+    const { crashLimit, run } = this.options
     // Its call of before runs here, in a process that lives: it joins that.
     if (lane.unfinished?.has(entry.offset)) return run(lane, entry)
     const offset = BigInt(entry.offset)
-    const deaths = suspects.get(offset) ?? (entry.seq < until ? 1 : 0)
-    const letter = deaths >= crashLimit
-    if (!letter && deaths === 0) return run(lane, entry)
+    const deaths = deathsOf(caution, offset, entry.seq)
+    const letter = deaths.count >= crashLimit
+    if (!letter && deaths.count === 0) return run(lane, entry)
     const waiting: Waiting = { entry, mark: undefined, letter }
     this.#waiting.set(lane, waiting)
     if (letter) {
-      this.#ask(lane, offset, () => {
-        this.#waiting.delete(lane)
-        if (!crashLoop(lane, entry, deaths)) this.#giveTurn(lane)
-      })
+      void this.#confirm(lane, waiting, caution, deaths)
       return
     }
     const mark = (counts: boolean): void => this.#mark(lane, waiting, { offset, deaths, counts })
-    if (deaths < 2 && deaths + 1 < crashLimit) mark(true)
+    if (deaths.count < 2 && deaths.count + 1 < crashLimit) mark(true)
     else this.#ask(lane, undefined, mark)
+  }
+
+  /** Dead-letters the record, unless some of those that are held to have died under it live. */
+  async #confirm(lane: Lane, waiting: Waiting, caution: Caution, { count, by }: Deaths): Promise<void> {
+    const { alive, crashLimit, crashLoop, who } = this.options
+    const { entry } = waiting
+    const living = by.length > 0 ? await alive(lane) : undefined
+    // The lane is closed, or the group stops.
+    if (this.#waiting.get(lane) !== waiting) return
+    const dead = by.filter((one) => one !== who && living?.has(one) !== true)
+    const left: Deaths = { count: count - (by.length - dead.length), by: dead }
+    const offset = BigInt(entry.offset)
+    if (left.count < crashLimit) {
+      caution.suspects.set(offset, left)
+      this.#waiting.delete(lane)
+      this.#postpone(lane, entry)
+      return
+    }
+    this.#ask(lane, offset, () => {
+      this.#waiting.delete(lane)
+      if (!crashLoop(lane, entry, left.count)) this.#giveTurn(lane)
+    })
   }
 
   /** `then` is told whether the lane is alone in the process; `letter`: the offset of a record that becomes a dead letter. */
@@ -261,6 +289,15 @@ export class CrashGuard {
     this.#alone.delete(lane)
     held?.turn.end()
   }
+}
+
+/** Four characters of chance. */
+export function newWho(random: () => number): string {
+  return Array.from({ length: 4 }, () => LETTERS[Math.floor(random() * 64)]).join('')
+}
+
+function deathsOf({ suspects, until, by }: Caution, offset: bigint, seq: number): Deaths {
+  return suspects.get(offset) ?? (seq < until ? { count: 1, by: by === undefined ? [] : [by] } : NONE)
 }
 
 function saysDone({ offset, metadata }: Commit, record: bigint): boolean {

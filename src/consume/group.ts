@@ -18,7 +18,7 @@ import { errorText } from '../observe'
 import type { Assignment, GroupConsumer } from '../ports'
 import { AssignedLanes } from './assigned-lanes'
 import { createCommitter, type Committer } from './committer'
-import { CrashGuard } from './crash-guard'
+import { CrashGuard, newWho } from './crash-guard'
 import { Feed } from './feed'
 import type { GroupOptions } from './group-options'
 import { openAgain, type Intake } from './intake'
@@ -37,6 +37,11 @@ const FETCH_WAIT_MS = 200
 const BATCHES_AT_ONCE = 8
 const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
+/** Who was put out of the group hears so at its next heartbeat, and may miss one. */
+const HEARTBEATS = 2
+const ALIVE_TRIES = 10
+/** ms. */
+const ALIVE_AGAIN_MS = 500
 /** What waits to be published together with its offset: nothing new is started beside so many of a lane. */
 const MAX_STAGED = 500
 export class Group {
@@ -54,6 +59,8 @@ export class Group {
   readonly #guard: CrashGuard | undefined
   readonly #leaveAlone: () => void
   readonly #waits: Waits
+  /** This process in the group's eyes. */
+  readonly #who: string
   #stopping = false
   /** While stopping: nothing is published any more. */
   #closing = false
@@ -75,6 +82,7 @@ export class Group {
     }
     this.unreadable = new UnreadableBatches(this.tierName, clock, emitter)
     this.#waits = new Waits(clock)
+    this.#who = newWho(options.random)
     this.#intake = {
       ordering: settings.ordering,
       gated: tier !== undefined,
@@ -94,6 +102,7 @@ export class Group {
         ...fetchSizes(limits, options.partitions),
         metadataMaxAgeMs: METADATA_MAX_AGE_MS,
         concurrency: BATCHES_AT_ONCE,
+        tag: this.#who,
       },
       {
         assigned: (assignment) => this.#assigned(assignment),
@@ -235,7 +244,7 @@ export class Group {
   }
 
   #makeGuard(crashLimit: number): CrashGuard {
-    const { settings, clock, emitter, alone, random } = this.options
+    const { settings, clock, emitter, alone } = this.options
     return new CrashGuard({
       crashLimit,
       atLeast: Math.max(settings.concurrency, settings.batch?.maxRecords ?? 1),
@@ -243,13 +252,26 @@ export class Group {
       clock,
       emitter,
       alone,
-      random,
+      who: this.#who,
+      alive: (lane) => this.#alive(lane),
       mayRun: (lane) => this.#isFree(lane),
       run: (lane, entry) => this.processor.start(lane, entry),
       postpone: (lane, entry) => this.processor.postpone(lane, entry),
       crashLoop: (lane, entry, deaths) => this.processor.crashLoop(lane, entry, deaths),
       hurry: () => this.#committer.hurry(),
     })
+  }
+
+  /** Who is at work in the group, now that all that live had time to find out that they are out of it, and to join. */
+  async #alive(lane: Lane): Promise<ReadonlySet<string> | undefined> {
+    const { heartbeatIntervalMs } = this.options.settings
+    await this.#waits.wait(Math.max(0, HEARTBEATS * heartbeatIntervalMs - this.assignedMs))
+    for (let tries = 0; tries < ALIVE_TRIES && !lane.closed && !this.#stopping; tries++) {
+      if (tries > 0) await this.#waits.wait(ALIVE_AGAIN_MS)
+      const tags = await this.#consumer.tags()
+      if (tags !== undefined) return tags
+    }
+    return undefined
   }
 
   get lanes(): ReadonlyMap<string, Lane> {

@@ -26,10 +26,17 @@ const SPAN_MS = 100
 /** About how long a commit takes at least: what was started before one was answered, ms. */
 const ANSWER_MS = 10
 
+/** Processes that died, as it seems, while a record may have been running. */
+export interface Deaths {
+  readonly count: number
+  /** The last of them, by their marks. */
+  readonly by: readonly string[]
+}
+
 /** A record that may not run unless it is marked so. */
 export interface MarkedRecord {
   readonly offset: bigint
-  readonly deaths: number
+  readonly deaths: Deaths
   /** Whether a death while it runs is counted against it. */
   readonly counts: boolean
 }
@@ -37,8 +44,10 @@ export interface MarkedRecord {
 export interface Caution {
   /** Records with a lower number are suspicious. */
   readonly until: number
-  /** Processes that died under a record, where it is known, by offset. */
-  readonly suspects: Map<bigint, number>
+  /** Whose death makes them so; undefined where that is not known. */
+  readonly by: string | undefined
+  /** Of single records, by offset. */
+  readonly suspects: Map<bigint, Deaths>
   running: MarkedRecord | undefined
 }
 
@@ -102,7 +111,8 @@ export class LaneMarks {
     const careful = caution ? Math.max(0, caution.until - passed) : 0
     const suspects = caution ? suspectsOf(caution, running, frontier) : []
     const open = this.clean ? undefined : { records: Math.max(limit - passed, careful), by: this.who }
-    const marks = open || careful > 0 || suspects.length > 0 ? { open, careful, suspects } : NO_MARKS
+    const carefulBy = careful > 0 ? caution?.by : undefined
+    const marks = open || careful > 0 || suspects.length > 0 ? { open, careful, carefulBy, suspects } : NO_MARKS
     const measuredAt = measured ? now : undefined
     return { marks, limit, hurryAt: reach + Math.ceil(reserve / 2), reach: lane.reach, reserve, measuredAt, running }
   }
@@ -161,9 +171,11 @@ export class LaneMarks {
 
 function suspectsOf(caution: Caution, running: MarkedRecord | undefined, frontier: bigint): Suspect[] {
   const list: Suspect[] = []
+  const add = (offset: bigint, { count, by }: Deaths, runs: boolean): void =>
+    void list.push({ offset, deaths: count, by, running: runs })
   for (const [offset, deaths] of caution.suspects) {
-    if (offset >= frontier && offset !== running?.offset) list.push({ offset, deaths, running: false })
+    if (offset >= frontier && offset !== running?.offset) add(offset, deaths, false)
   }
-  if (running) list.push({ offset: running.offset, deaths: running.deaths, running: running.counts })
+  if (running) add(running.offset, running.deaths, running.counts)
   return list
 }

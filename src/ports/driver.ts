@@ -72,6 +72,8 @@ export interface GroupConsumerOptions {
   readonly metadataMaxAgeMs: number
   /** Partitions handed to `batch` side by side. */
   readonly concurrency: number
+  /** What this member is to be known by to the others (`tags`). */
+  readonly tag: string
 }
 
 export interface CommitEntry extends TopicPartition {
@@ -98,6 +100,11 @@ export interface GroupConsumer {
   readonly running: boolean
   /** Whether a commit is surely tried but once. Before the first batch the client may repeat it in a later generation. */
   readonly commitsOnce: boolean
+  /**
+   * The tags of the group's members, as its coordinator tells them now. Undefined where it does not, or the group is amid a
+   * rebalance. Never rejects.
+   */
+  tags(): Promise<ReadonlySet<string> | undefined>
   /**
    * What the group has committed for these partitions: all that was acknowledged, and every transaction that has ended. A plain
    * look-up may miss for a moment what the last transaction committed (before Kafka 4), and what was acknowledged just before

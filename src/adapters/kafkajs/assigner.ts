@@ -12,9 +12,13 @@ export type LookUp = (topics: readonly string[]) => Promise<ReadonlyMap<string, 
 /**
  * The two assigners that a consumer offers. The coordinator picks a protocol that every member of the group knows: ours
  * once all members run this library, and until then, in a rolling upgrade from plain kafkajs, its default by name.
- * Under both names the partitions are divided alike; only ours carries what each member held before.
+ * Under both names the partitions are divided alike; only ours carries what each member held before, and its tag.
  */
-export function createAssigners(owned: () => Owned, lookUp: LookUp): ((config: { cluster: never }) => AssignerLike)[] {
+export function createAssigners(
+  owned: () => Owned,
+  lookUp: LookUp,
+  tag: string,
+): ((config: { cluster: never }) => AssignerLike)[] {
   return [STICKY_ASSIGNER, 'RoundRobinAssigner'].map((name, i) => {
     const sticky = i === 0
     return ({ cluster }): AssignerLike => ({
@@ -31,7 +35,7 @@ export function createAssigners(owned: () => Owned, lookUp: LookUp): ((config: {
       },
       protocol: ({ topics }) => ({
         name,
-        metadata: encodeMemberMetadata(0, topics, sticky ? encodeOwned(owned()) : Buffer.alloc(0)),
+        metadata: encodeMemberMetadata(0, topics, sticky ? encodeUserData(owned(), tag) : Buffer.alloc(0)),
       }),
     })
   })
@@ -74,8 +78,23 @@ function readMember({ memberId, memberMetadata }: { memberId: string; memberMeta
   }
 }
 
-function encodeOwned(owned: Owned): Buffer {
-  return Buffer.from(JSON.stringify([...owned]))
+/** The tags of members, by their metadata; members without are left out. */
+export function tagsOf(members: readonly { memberMetadata: Buffer }[]): Set<string> {
+  return new Set(members.flatMap(({ memberMetadata }) => tagOf(memberMetadata) ?? []))
+}
+
+function tagOf(memberMetadata: Buffer): string | undefined {
+  try {
+    const entries: unknown = JSON.parse(decodeMemberMetadata(memberMetadata).userData.toString())
+    return Array.isArray(entries) ? entries.find((entry) => typeof entry === 'string') : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What each topic's partitions are, and one text among them: the tag. */
+function encodeUserData(owned: Owned, tag: string): Buffer {
+  return Buffer.from(JSON.stringify([...owned, tag]))
 }
 
 function decodeOwned(userData: Buffer): Owned {

@@ -25,7 +25,7 @@ import type {
   Timer,
   TopicPartition,
 } from '../../ports'
-import { createAssigners, type LookUp } from './assigner'
+import { createAssigners, tagsOf, type LookUp } from './assigner'
 import { coordinatorDenied, createDenials, type Asked, type Denials } from './denied'
 import { asCrash, asUnreadable, errorType } from './errors'
 import type { ClusterLike, ConsumerLike, EachBatchPayload, KafkaJsLike, OffsetsByTopic } from './kafkajs-like'
@@ -108,7 +108,7 @@ export function createKafkajsConsumer(
     return {
       groupId: options.groupId,
       partitionAssigners: readingAround(
-        createAssigners(() => owned, lookUp).map((make) => (config) => {
+        createAssigners(() => owned, lookUp, options.tag).map((make) => (config) => {
           cluster = config.cluster
           return make(config)
         }),
@@ -411,6 +411,11 @@ export function createKafkajsConsumer(
     seek: unreadable.seek,
     pause: unreadable.pause,
     resume: unreadable.resume,
+    async tags() {
+      const found = await consumer.describeGroup().catch(() => undefined)
+      // Otherwise the coordinator tells no member's metadata.
+      return found?.state === 'Stable' ? tagsOf(found.members) : undefined
+    },
     settledOffsets: (partitions) =>
       readStable(cluster as CoordinatorsLike | undefined, options.groupId, partitions, clock),
     async commit(entries) {

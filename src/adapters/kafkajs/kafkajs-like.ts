@@ -81,6 +81,7 @@ export interface ConsumerLike {
   commitOffsets(
     offsets: { topic: string; partition: number; offset: string; metadata?: string | null }[],
   ): Promise<void>
+  describeGroup(): Promise<{ state: string; members: readonly { memberMetadata: Buffer }[] }>
   seek(position: { topic: string; partition: number; offset: string }): void
   pause(topics: { topic: string; partitions?: number[] }[]): void
   resume(topics: { topic: string; partitions?: number[] }[]): void

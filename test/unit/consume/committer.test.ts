@@ -250,14 +250,14 @@ describe('P1, P7: what is never committed', () => {
     a.added = all.length
     for (const one of all) if (Number(one.offset) % 11 !== 0) a.settle(one)
     // A suspicious record waits for its mark.
-    const running = { offset: 11n, deaths: 1, counts: true }
-    a.caution = { until: 20, suspects: new Map(), running }
+    const running = { offset: 11n, deaths: { count: 1, by: ['dead'] }, counts: true }
+    a.caution = { until: 20, by: 'dead', suspects: new Map(), running }
     committer.poke()
     await clock.advance(1_000)
     const [{ offset, metadata }] = requests[0]!.entries as [CommitEntry]
     expect(unpackCommit(offset, metadata)).toMatchObject({
       done: [{ from: 1n, to: 3n }],
-      marks: { open: { by: 'AbCd' }, suspects: [{ offset: 11n, deaths: 1, running: true }] },
+      marks: { open: { by: 'AbCd' }, suspects: [{ offset: 11n, deaths: 1, by: ['dead'], running: true }] },
     })
     requests[0]!.held.resolve()
     await clock.settle()

@@ -9,16 +9,25 @@ const who = fc.string({ unit: fc.constantFrom(...'Az09-_'), minLength: 4, maxLen
 
 /** Marks as a lane writes them: suspects at offsets of their own, no more of them than are kept. */
 const marks = (at: bigint, maxLength = 8): fc.Arbitrary<CrashMarks> =>
-  fc.record({
-    open: fc.option(fc.record({ records: count, by: who }), { nil: undefined }),
-    careful: count,
-    suspects: fc
-      .uniqueArray(fc.record({ distance: count, deaths: fc.nat(1_000_000), running: fc.boolean() }), {
-        selector: ({ distance }) => distance,
-        maxLength,
-      })
-      .map((all) => all.map(({ distance, ...rest }) => ({ offset: at + BigInt(distance), ...rest }))),
-  })
+  fc
+    .record({
+      open: fc.option(fc.record({ records: count, by: who }), { nil: undefined }),
+      careful: count,
+      carefulBy: fc.option(who, { nil: undefined }),
+      suspects: fc
+        .uniqueArray(
+          fc.record({
+            distance: count,
+            deaths: fc.nat(1_000_000),
+            by: fc.array(who, { maxLength: 4 }),
+            running: fc.boolean(),
+          }),
+          { selector: ({ distance }) => distance, maxLength },
+        )
+        .map((all) => all.map(({ distance, ...rest }) => ({ offset: at + BigInt(distance), ...rest }))),
+    })
+    // Where nothing is to be handled with care, nobody is named for it.
+    .map((one) => (one.careful > 0 ? one : { ...one, carefulBy: undefined }))
 
 const both = (maxLength?: number) => base.chain((at) => fc.tuple(fc.constant(at), marks(at, maxLength)))
 const steps = fc.array(fc.tuple(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 9 })), { maxLength: 3_000 })
@@ -78,7 +87,8 @@ describe('crash-loop marks: the text', () => {
         expect(told.marks.suspects.length).toBeLessThanOrEqual(8)
         expect(told.marks.careful).toBeLessThanOrEqual(2 ** 40)
         expect(told.marks.open?.records ?? 0).toBeLessThanOrEqual(2 ** 40)
-        for (const { offset, deaths } of told.marks.suspects) {
+        for (const { by, offset, deaths } of told.marks.suspects) {
+          expect(by.length).toBeLessThanOrEqual(4)
           expect(offset >= at && offset - at <= 2n ** 40n && deaths <= 1_000_000).toBe(true)
         }
       }),

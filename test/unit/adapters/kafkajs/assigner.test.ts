@@ -18,6 +18,7 @@ function setUp(options: {
       lookedUp.push([...topics])
       return new Map(Object.entries(elsewhere).filter(([topic]) => topics.includes(topic)))
     },
+    'AbCd',
   ).map((make) =>
     make({
       cluster: {

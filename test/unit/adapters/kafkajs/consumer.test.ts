@@ -42,6 +42,7 @@ function setUp(over: Partial<GroupListener> = {}) {
       maxBytesPerPartition: 100,
       metadataMaxAgeMs: 60_000,
       concurrency: 8,
+      tag: 'AbCd',
     },
     listener,
     () => Promise.resolve(new Map()),
@@ -471,7 +472,7 @@ describe('what is reported', () => {
     await running()
     const assigner = stub.config.partitionAssigners[0]({ cluster: {} })
     const { metadata } = assigner.protocol({ topics: ['orders'] })
-    expect(metadata.toString()).toContain('[["orders",[0,1]]]')
+    expect(metadata.toString()).toContain('[["orders",[0,1]],"AbCd"]')
   })
 })
 

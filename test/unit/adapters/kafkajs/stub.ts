@@ -175,6 +175,10 @@ function stubConsumer(config: any): { stub: StubConsumer; like: ConsumerLike } {
       await call(`commit by consumer ${JSON.stringify(offsets)}`)
       if (stub.commits) emit('commit_offsets')
     },
+    async describeGroup() {
+      await call('describe the group')
+      return { state: 'Stable', members: [] }
+    },
     seek: ({ topic, partition, offset }) => void calls.push(`seek ${topic}/${partition} ${offset}`),
     pause: (list) => placed('pause', list),
     resume: (list) => placed('resume', list),
