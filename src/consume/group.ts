@@ -37,8 +37,9 @@ const FETCH_WAIT_MS = 200
 const BATCHES_AT_ONCE = 8
 const METADATA_MAX_AGE_MS = 60_000
 const FLUSH_TRIES = 3
-/** Who was put out of the group hears so at its next heartbeat, and may miss one. */
+/** Who was put out of the group hears so at its next heartbeat, and may miss one; a client that has crashed begins anew after a while, ms. */
 const HEARTBEATS = 2
+const BACK_MS = 2_000
 const ALIVE_TRIES = 10
 /** ms. */
 const ALIVE_AGAIN_MS = 500
@@ -265,7 +266,7 @@ export class Group {
   /** Who is at work in the group, now that all that live had time to find out that they are out of it, and to join. */
   async #alive(lane: Lane): Promise<ReadonlySet<string> | undefined> {
     const { heartbeatIntervalMs } = this.options.settings
-    await this.#waits.wait(Math.max(0, HEARTBEATS * heartbeatIntervalMs - this.assignedMs))
+    await this.#waits.wait(Math.max(0, HEARTBEATS * heartbeatIntervalMs + BACK_MS - this.assignedMs))
     for (let tries = 0; tries < ALIVE_TRIES && !lane.closed && !this.#stopping; tries++) {
       if (tries > 0) await this.#waits.wait(ALIVE_AGAIN_MS)
       const tags = await this.#consumer.tags()

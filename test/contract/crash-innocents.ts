@@ -86,7 +86,9 @@ export function crashInnocentPromises(given: Given): void {
       expect(deaths).toBeGreaterThan(3)
       // Two deaths of others are held against it; so it ran once more, with nothing beside it, and was out of suspicion.
       const marks = scene.members.flatMap((member) => marksIn(scene, member).filter(({ partition }) => partition === 0))
-      expect(marks.flatMap((one) => one.marks?.suspects ?? [])).toContainEqual({ offset: 0n, deaths: 2, running: true })
+      expect(marks.flatMap((one) => one.marks?.suspects ?? [])).toContainEqual(
+        expect.objectContaining({ offset: 0n, deaths: 2, running: true }),
+      )
       expect(ended).toBe(1)
     })
 
@@ -125,32 +127,6 @@ export function crashInnocentPromises(given: Given): void {
       held.open()
       await scene.untilDone()
       expect(await scene.dead()).toEqual([])
-    })
-
-    it('processes that are put out of the group before a commit of theirs is taken, and live, are not held to be dead', async () => {
-      const scene = await given.scene()
-      const unclean = (): number => scene.members.reduce((sum, { hooks }) => sum + hooks.counts.unclean, 0)
-      let refused: { stop(): void } | undefined
-      const act = async ({ member, value }: Call): Promise<void> => {
-        if (value !== 'slow' || unclean() >= 3) return
-        refused?.stop()
-        const { faults } = scene.members[member]!
-        // The broker never hears that the record is done, and the client crashes at the next batch. The process does not.
-        refused = faults.commit('reject', { topic: scene.topic })
-        faults.crashAtBatch(scene.topic)
-        await scene.produce(['bait'])
-      }
-      await scene.join(act)
-      await scene.join(act)
-      await scene.produce(['slow'])
-      await stage().until(
-        () => unclean() >= 3,
-        () => `three take-overs that look like deaths: ${unclean()}`,
-      )
-      refused?.stop()
-      await scene.untilDone()
-      expect(await scene.dead()).toEqual([])
-      expect(scene.calls.filter(({ value }) => value === 'slow').length).toBeGreaterThanOrEqual(4)
     })
 
     it('a process that is told to stop, and killed before its handlers have ended, is no death: a deploy that kills hard', async () => {

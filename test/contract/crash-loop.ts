@@ -77,6 +77,31 @@ export function crashLoopPromises(given: Given): void {
       })
     }
 
+    it('processes that are put out of the group with their commits refused, and live, are not held to be dead', async () => {
+      const scene = await given.scene()
+      const unclean = (): number => scene.members.reduce((sum, { hooks }) => sum + hooks.counts.unclean, 0)
+      let refused: { stop(): void } | undefined
+      const act = async ({ member, value }: Call): Promise<void> => {
+        if (value !== 'slow' || unclean() >= 2) return
+        refused?.stop()
+        const { faults } = scene.members[member]!
+        // The broker never hears that the record is done, and the client crashes at the next batch. The process does not.
+        refused = faults.commit('reject', { topic: scene.topic })
+        faults.crashAtBatch(scene.topic)
+        await scene.produce(['bait'])
+      }
+      // Of so many the third owner is most likely none of the two that seem to be dead.
+      for (let n = 0; n < 5; n++) await scene.join(act, { crashLimit: 2 })
+      await scene.produce(['slow'])
+      await given.stage().until(
+        () => unclean() >= 2,
+        () => `two take-overs that look like deaths: ${unclean()}`,
+      )
+      refused?.stop()
+      await scene.untilDone()
+      expect(await scene.dead()).toEqual([])
+    })
+
     it('an open mark stands before the first handler starts, and is gone after a stop', async () => {
       const scene = await given.scene()
       const gate = scene.gate()
