@@ -138,6 +138,8 @@ const jsonBody: Reader = (rec) => {
   // Only an object is parsed, and only what names the topic: most values are neither.
   if (rec.value === null || rec.value[0] !== OPENING_BRACE || !rec.value.includes('"originalTopic"')) return undefined
   const source = rec.value.toString('utf8')
+  // Bytes that are no text would come back as others.
+  if (!Buffer.from(source).equals(rec.value)) return undefined
   const told = object(source)
   if (told === undefined || typeof told.originalTopic !== 'string' || !Object.hasOwn(told, 'payload')) return undefined
   const { payload, error } = told

@@ -189,6 +189,11 @@ describe("other people's dead letters", () => {
     expect(none.original.value).toBeNull()
   })
 
+  it('an envelope whose payload is no text is left as it is, since its bytes could not be given back', () => {
+    const body = Buffer.concat([bytes('{"originalTopic":"orders","payload":"'), Buffer.from([0xff]), bytes('"}')])
+    expect(readDeadLetter(rec(own, body))).toMatchObject({ format: 'unknown', original: { value: body } })
+  })
+
   it('of a format that nobody knows, everything is the original', () => {
     const headers: Header[] = [...own, ['x-attempt', bytes('3')]]
     expect(readDeadLetter(rec(headers))).toMatchObject({
